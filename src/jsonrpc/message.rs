@@ -497,6 +497,18 @@ impl RawResult {
         (self.text, self.span)
     }
 
+    /// Turns the result into the response to the request `id`. `beginning` replaces the first
+    /// `replaced` bytes of the result. Reuses the memory, so that a large result is not copied.
+    pub(crate) fn into_response(self, id: &RequestId, beginning: &str, replaced: usize) -> Vec<u8> {
+        let mut head = super::write::result_head(id);
+        head.extend_from_slice(beginning.as_bytes());
+        let mut text = self.text.into_bytes();
+        text.truncate(self.span.end);
+        text.push(b'}');
+        text.splice(..self.span.start + replaced, head);
+        text
+    }
+
     /// Makes a result that was not received in a response.
     pub(crate) fn alone(text: impl Into<String>) -> Self {
         let text = text.into();

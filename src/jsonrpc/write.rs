@@ -78,6 +78,14 @@ pub(crate) fn write_result_with(
     Ok(buffer)
 }
 
+/// Returns the beginning of the response to a request that succeeded, up to the result.
+pub(super) fn result_head(id: &RequestId) -> Vec<u8> {
+    let mut head = write_result_with(Vec::with_capacity(64), id, |_| Ok(()));
+    let head = head.as_mut().expect("an id can be written");
+    head.pop();
+    std::mem::take(head)
+}
+
 /// Writes the response to a request that failed. If `id` is `None`, the response has no `id`.
 pub fn write_error(id: Option<&RequestId>, error: &RpcError) -> Vec<u8> {
     #[derive(Serialize)]

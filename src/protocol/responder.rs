@@ -19,7 +19,7 @@ use super::principal::Principal;
 use super::response_sink::{Answer, ExchangeHandle, Origin, ResponseSink};
 use super::writer::{SendDeadline, When};
 use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
-use crate::jsonrpc::{self, RequestId};
+use crate::jsonrpc::{self, RawResult, RequestId};
 use crate::shares::Client;
 
 /// The right to answer one request of the peer, once, from any thread.
@@ -244,6 +244,18 @@ impl Responder {
                 Err(Error::new(ErrorKind::Invalid, why))
             }
         }
+    }
+
+    /// Answers the request with a result that another peer gave. `beginning` replaces the first
+    /// `replaced` bytes of the result.
+    pub(crate) fn respond_raw(
+        mut self,
+        result: RawResult,
+        beginning: &str,
+        replaced: usize,
+    ) -> Result<()> {
+        let text = result.into_response(self.id(), beginning, replaced);
+        self.answer(text, Answer::Result)
     }
 
     /// Answers the request with an error.

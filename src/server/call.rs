@@ -189,9 +189,9 @@ impl ToolCall {
     /// # Errors
     ///
     /// The errors of [`respond`](Self::respond).
-    pub fn respond_raw(self, result: &RawResult, revision: ProtocolVersion) -> Result<()> {
-        if !self.context().may_stay_raw(result, revision, false) {
-            return match raw_result::parse::<CallToolResult>(result) {
+    pub fn respond_raw(self, result: RawResult, revision: ProtocolVersion) -> Result<()> {
+        if !self.context().may_stay_raw(&result, revision, false) {
+            return match raw_result::parse::<CallToolResult>(&result) {
                 Ok(mut result) => {
                     if !revision.is_modern() {
                         result.result_type = None;

@@ -580,12 +580,14 @@ impl Context {
 
     /// Answers the call with the text of a result. The text gets its `resultType` if the client's
     /// revision requires one.
-    pub(super) fn conclude_raw(self, result: &RawResult) -> Result<()> {
+    pub(super) fn conclude_raw(mut self, result: RawResult) -> Result<()> {
+        if let Some(inquire) = self.mrtr_mut().inquiry() {
+            return inquire(self);
+        }
+        self.finish_progress();
         let is_modern = self.client().revision.is_modern();
-        self.conclude_with(Ok(result.as_str()), |result, _, buffer| {
-            raw_result::append(result, is_modern, buffer);
-            Ok(())
-        })
+        let (beginning, replaced) = raw_result::beginning(&result, is_modern);
+        self.0.responder.respond_raw(result, beginning, replaced)
     }
 
     pub(super) fn give(mut self, result: &impl Serialize) -> Result<()> {

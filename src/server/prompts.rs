@@ -183,9 +183,9 @@ impl PromptCall {
     /// # Errors
     ///
     /// The errors of [`respond`](Self::respond).
-    pub fn respond_raw(self, result: &RawResult, revision: ProtocolVersion) -> Result<()> {
-        if !self.context().may_stay_raw(result, revision, false) {
-            return match raw_result::parse::<GetPromptResult>(result) {
+    pub fn respond_raw(self, result: RawResult, revision: ProtocolVersion) -> Result<()> {
+        if !self.context().may_stay_raw(&result, revision, false) {
+            return match raw_result::parse::<GetPromptResult>(&result) {
                 Ok(mut result) => {
                     if !revision.is_modern() {
                         result.result_type = None;

@@ -1,7 +1,5 @@
 //! Results that another server gave, which are sent to the client as they are.
 
-use std::io::Write as _;
-
 use serde::de::DeserializeOwned;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -23,29 +21,34 @@ pub(super) fn has_type(result: &str) -> bool {
     RawObject::of(result).any(|(key, _)| key == "resultType")
 }
 
-/// Appends the text of a result, with a `resultType` if `is_modern` is true and the text has none.
-pub(super) fn append(result: &str, is_modern: bool, buffer: &mut Vec<u8>) {
-    buffer.reserve(result.len() + 32);
-    let members = result.trim_ascii_start().strip_prefix('{');
-    match members {
+/// Returns the beginning of a result that gets a `resultType`, and how many bytes of the text it
+/// replaces. The result gets one if `is_modern` is true and the text has none.
+pub(super) fn beginning(result: &str, is_modern: bool) -> (&'static str, usize) {
+    match result.trim_ascii_start().strip_prefix('{') {
         Some(members) if is_modern && !has_type(result) => {
-            let is_empty = members.trim_ascii_start().starts_with('}');
-            let comma = if is_empty { "" } else { "," };
-            // Writing to a buffer never fails.
-            _ = write!(buffer, "{{\"resultType\":\"complete\"{comma}{members}");
+            let beginning = match members.trim_ascii_start().starts_with('}') {
+                true => "{\"resultType\":\"complete\"",
+                false => "{\"resultType\":\"complete\",",
+            };
+            (beginning, result.len() - members.len())
         }
-        _ => buffer.extend_from_slice(result.as_bytes()),
+        _ => ("", 0),
     }
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::jsonrpc::RequestId;
 
     fn appended(result: &str, is_modern: bool) -> String {
-        let mut buffer = Vec::new();
-        append(result, is_modern, &mut buffer);
-        String::from_utf8(buffer).expect("UTF-8")
+        let (beginning, replaced) = beginning(result, is_modern);
+        let id = RequestId::from(7);
+        let response = RawResult::alone(result).into_response(&id, beginning, replaced);
+        let response = String::from_utf8(response).expect("UTF-8");
+        let rest = response.strip_prefix(r#"{"jsonrpc":"2.0","id":7,"result":"#);
+        let result = rest.and_then(|rest| rest.strip_suffix('}'));
+        result.expect("a response").to_owned()
     }
 
     #[test]

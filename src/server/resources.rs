@@ -330,9 +330,9 @@ impl ResourceCall {
     /// # Errors
     ///
     /// The errors of [`respond`](Self::respond).
-    pub fn respond_raw(self, result: &RawResult, revision: ProtocolVersion) -> Result<()> {
-        if !self.context().may_stay_raw(result, revision, true) {
-            return match raw_result::parse::<ReadResourceResult>(result) {
+    pub fn respond_raw(self, result: RawResult, revision: ProtocolVersion) -> Result<()> {
+        if !self.context().may_stay_raw(&result, revision, true) {
+            return match raw_result::parse::<ReadResourceResult>(&result) {
                 Ok(mut result) => {
                     if !revision.is_modern() {
                         result.result_type = None;

@@ -55,22 +55,21 @@ fn in_front(behind: Client, builder: ServerBuilder) -> Server {
     builder
         .deferred_prompt(Prompt::new("one"), move |call: PromptCall| {
             let result = prompts.get_prompt_raw("one", &[], CallOptions::new());
-            call.respond_raw(&result.unwrap(), prompts.revision())
+            call.respond_raw(result.unwrap(), prompts.revision())
                 .unwrap();
         })
         .deferred_tool(
             Tool::new("one").input_schema(JsonSchema::any_object()),
             move |call: ToolCall| {
                 let result = tools.call_tool_raw("one", &json!({}), CallOptions::new());
-                call.respond_raw(&result.unwrap(), tools.revision())
-                    .unwrap();
+                call.respond_raw(result.unwrap(), tools.revision()).unwrap();
             },
         )
         .declare_capability(List::Resources)
         .deferred_unlisted_resources(move |call: ResourceCall| {
             let uri = call.read().uri().to_owned();
             match resources.read_resource_raw(&uri, CallOptions::new()) {
-                Ok(result) => call.respond_raw(&result, resources.revision()).unwrap(),
+                Ok(result) => call.respond_raw(result, resources.revision()).unwrap(),
                 Err(_) => call.not_found().unwrap(),
             }
         })

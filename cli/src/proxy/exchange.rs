@@ -61,13 +61,13 @@ impl Call {
     pub(super) fn answer(self, outcome: Outcome) {
         _ = match (self, outcome) {
             (Self::Tool(call), Outcome::Done(result, revision)) => {
-                call.respond_raw(&result, revision)
+                call.respond_raw(result, revision)
             }
             (Self::Prompt(call), Outcome::Done(result, revision)) => {
-                call.respond_raw(&result, revision)
+                call.respond_raw(result, revision)
             }
             (Self::Resource(call), Outcome::Done(result, revision)) => {
-                call.respond_raw(&result, revision)
+                call.respond_raw(result, revision)
             }
             (Self::Tool(call), Outcome::Failed(error)) => call.refuse(&error),
             (Self::Prompt(call), Outcome::Failed(error)) => call.refuse(&error),
