@@ -13,6 +13,8 @@ use crate::fallible;
 
 /// The initial size of the buffer, and its size after a large message.
 const INITIAL_BYTES: usize = 16 * 1024;
+/// The size from which the buffer grows by a half instead of doubling, in bytes.
+const LARGE_BYTES: usize = 1 << 20;
 /// The minimum length of a line that is returned without a copy: the caller gets the buffer that
 /// contains the line.
 const TAKE_BYTES: usize = 32 * 1024;
@@ -140,7 +142,10 @@ impl LineBuffer {
     /// space.
     #[cold]
     fn grow(&mut self) -> Result<(), TryReserveError> {
-        let len = (self.buffer.len() * 2).max(INITIAL_BYTES);
+        let len = self.buffer.len();
+        // The unused rest of a large buffer is memory that every long message takes.
+        let more = if len < LARGE_BYTES { len } else { len / 2 };
+        let len = (len + more).max(INITIAL_BYTES);
         let grown = fallible::lengthen(&mut self.buffer, len);
         if grown.is_err() {
             if self.start == self.end || self.has_line() {
