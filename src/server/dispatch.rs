@@ -167,7 +167,7 @@ impl ServerConnection {
         let known = self.conversation().principal_of(responder).is_some();
         let tells = responder.peer().can_be_asked();
         let capabilities = self.server.capabilities(revision, known, tells);
-        self.subscribers.declare(&capabilities);
+        self.declare(&capabilities, &responder.peer());
         let mut result =
             InitializeResult::new(revision, capabilities, self.server.services.info.clone());
         result.instructions.clone_from(&self.server.instructions);

@@ -21,7 +21,8 @@
 //!
 //! **Invariant:** a stream joins its topics before its acknowledgement is sent, and gets no
 //! notification before the acknowledgement. So no notification precedes the acknowledgement, and no
-//! change after it is lost.
+//! change after it is lost. A legacy client joins its topics before the answer to `initialize` is
+//! sent, and gets no notification before `notifications/initialized`.
 //!
 //! **Locks:** the lock of a connection's subscribers is taken before the locks of topics and
 //! subscribers. Nothing is written, ended or dropped while the connection's lock is held.

@@ -59,6 +59,19 @@ pub(super) struct Lists {
 }
 
 impl Lists {
+    /// Returns the lists for which these capabilities declare change notifications.
+    pub(super) fn declared_by(capabilities: &ServerCapabilities) -> Self {
+        let tools = capabilities.tools.as_ref().map(|it| it.list_changed);
+        let prompts = capabilities.prompts.as_ref().map(|it| it.list_changed);
+        let resources = capabilities.resources.as_ref().map(|it| it.list_changed);
+        let is_notified = |changed: Option<Option<bool>>| changed.flatten() == Some(true);
+        Self {
+            tools: is_notified(tools),
+            prompts: is_notified(prompts),
+            resources: is_notified(resources),
+        }
+    }
+
     pub(super) fn count(self) -> usize {
         let lists = [self.tools, self.prompts, self.resources];
         lists.into_iter().filter(|is_notified| *is_notified).count()
@@ -167,19 +180,6 @@ impl ConnectionSubscribers {
             state: Mutex::default(),
             due: Mutex::default(),
         }
-    }
-
-    /// Records the lists for which the answer to `initialize` declared change notifications.
-    pub(in crate::server) fn declare(&self, capabilities: &ServerCapabilities) {
-        let tools = capabilities.tools.as_ref().map(|it| it.list_changed);
-        let prompts = capabilities.prompts.as_ref().map(|it| it.list_changed);
-        let resources = capabilities.resources.as_ref().map(|it| it.list_changed);
-        let is_notified = |changed: Option<Option<bool>>| changed.flatten() == Some(true);
-        self.state.lock().declared = Lists {
-            tools: is_notified(tools),
-            prompts: is_notified(prompts),
-            resources: is_notified(resources),
-        };
     }
 
     /// Ends every stream of the connection with the result of its request. The changes that were

@@ -11,7 +11,7 @@ use crate::error::{ErrorCode, RpcError};
 use crate::jsonrpc::Request;
 use crate::protocol::{Peer, Responder, Watcher};
 use crate::schema::{
-    EmptyResult, ProtocolVersion, SubscribeRequestParams, SubscriptionFilter,
+    EmptyResult, ProtocolVersion, ServerCapabilities, SubscribeRequestParams, SubscriptionFilter,
     SubscriptionsAcknowledgedNotificationParams, SubscriptionsListenRequestParams, method,
 };
 use crate::server::dispatch::{read, send};
@@ -112,6 +112,19 @@ const EACH_RESOURCE: usize = 128;
 const FULL_CLIENTS: usize = 256;
 
 impl ServerConnection {
+    /// Records the lists for which the answer to `initialize` declares change notifications. From
+    /// now on, changes wait for the legacy client.
+    pub(in crate::server) fn declare(&self, capabilities: &ServerCapabilities, peer: &Peer) {
+        let mut state = self.subscribers.state.lock();
+        state.declared = Lists::declared_by(capabilities);
+        // Clients without a session get no change notifications.
+        if state.gone || !peer.can_be_asked() {
+            return;
+        }
+        let client = self.legacy_subscriber(&mut state, peer);
+        self.join_lists(&client, state.declared);
+    }
+
     /// Handles `notifications/initialized` of a legacy client.
     pub(in crate::server) fn initialized(&self, peer: &Peer) {
         if !self.conversation().state.is_agreed() {
@@ -128,12 +141,10 @@ impl ServerConnection {
                 Ok(())
             }),
         );
-        // Clients without a session get no change notifications.
         if std::mem::replace(&mut state.is_initialized, true) || !peer.can_be_asked() {
             return;
         }
         let client = self.legacy_subscriber(&mut state, peer);
-        self.join_lists(&client, state.declared);
         if self.server.services.logging {
             let topics = &self.server.subscriptions.fanout.topics;
             topics.join(&topics.logs, &client);
