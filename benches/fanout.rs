@@ -1,5 +1,5 @@
-//! Measures change notifications: publishing a change, opening and closing a stream, notifying all
-//! streams, and the memory of each stream.
+//! Measures change notifications: publishing a change, a call that publishes, opening and closing a
+//! stream, notifying all streams, and the memory of each stream.
 //!
 //! `cargo bench --bench fanout` prints all figures; `cargo bench --bench fanout -- publish memory`
 //! prints some of them. The server runs in this process and the clients in another one, so the
@@ -18,10 +18,11 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use mcplink::client::Client;
 use mcplink::schema::Tool;
 use mcplink::server::http::{HttpOptions, HttpServer};
 use mcplink::server::{Context, List, Server};
-use mcplink::transport::http::HttpLimits;
+use mcplink::transport::http::{Http, HttpLimits};
 use serde_json::{Value, json};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -48,8 +49,9 @@ fn main() -> Outcome<()> {
     {
         return memory_of(era, most.parse()?);
     }
-    let parts: [(&str, Part); 4] = [
+    let parts: [(&str, Part); 5] = [
         ("publish", publish),
+        ("answer", answer),
         ("open", open),
         ("all", tell_all),
         ("memory", memory),
@@ -94,6 +96,11 @@ impl World {
             .tool_with(Tool::new("nothing"), |_: Value, _: &Context| "")
             .declare_capability(List::Resources)
             .build()?;
+        let changed = server.clone();
+        server.add_tool(Tool::new("touch"), move |_: Value, _: &Context| {
+            changed.resource_updated(SHARED);
+            ""
+        })?;
         let mut limits = HttpLimits::default();
         limits.max_connections = 20_000;
         let options = HttpOptions::new()
@@ -188,6 +195,25 @@ fn publish(most: usize) -> Outcome<()> {
             })?;
             show(what, streams, cost, "µs");
         }
+        world.end()?;
+    }
+    Ok(())
+}
+
+/// Measures the time of a call whose handler publishes a change that all streams want.
+fn answer(most: usize) -> Outcome<()> {
+    for streams in sizes(most) {
+        let mut world = World::start()?;
+        world.ask("modern", streams)?;
+        let client = Client::connect(Http::new(&world.http.url())?)?;
+        let cost = quickest(|| {
+            thread::sleep(QUIET);
+            let began = Instant::now();
+            client.call_tool("touch", &json!({}))?;
+            Ok(began.elapsed().as_secs_f64() * 1e6)
+        })?;
+        show("a call that publishes", streams, cost, "µs");
+        client.close();
         world.end()?;
     }
     Ok(())

@@ -5,8 +5,10 @@
 //! ```
 //!
 //! A publisher puts a topic into the inbox, unless the topic is in the inbox already. A fan-out
-//! pass takes all topics out of the inbox. Passes with changes are at least [`TOGETHER`] apart. So
-//! a single change is sent at once, and many quick changes are merged into few notifications.
+//! pass takes all topics out of the inbox. A pass begins [`LEAD`] after the first change, so that
+//! the response of the call that publishes is sent before the notifications of other clients.
+//! Passes with changes are at least [`TOGETHER`] apart, so many quick changes are merged into few
+//! notifications.
 //!
 //! **Wakeups:** waking a thread is a system call, and a publisher should not make one for each
 //! change. So after each pass with changes, the thread polls the inbox [`POLLS`] times, every
@@ -38,6 +40,13 @@ use crate::transport::{Limits, Stack, Started, Threads};
 
 /// The minimum time between two fan-out passes with changes. Changes within this time are merged.
 const TOGETHER: Duration = Duration::from_millis(10);
+
+/// How long the first change waits for the response of the call that publishes. With hundreds of
+/// subscribers, a pass occupies a processor for milliseconds.
+const LEAD: Duration = match cfg!(loom) {
+    true => Duration::ZERO,
+    false => Duration::from_micros(500),
+};
 
 /// The number of times that the fan-out thread polls the inbox after a pass with changes. The
 /// number is small, because all polls after a single change are wasted.
@@ -168,8 +177,8 @@ impl Fanout {
     }
 
     fn serve(self: &Arc<Self>) {
-        let mut next = Instant::now();
-        let mut polls_until = next;
+        let mut polls_until = Instant::now();
+        let mut next = polls_until + LEAD;
         while self.inbox.wait(next, polls_until) {
             let now = Instant::now();
             let with_changes = now >= next || !self.inbox.is_open();
@@ -362,9 +371,10 @@ impl<W: Schedule> Inbox<W> {
     }
 
     /// Blocks until entries have to be taken out of the inbox. Changes are taken out at
-    /// `not_before` or later, unless the inbox is closed. Until `polls_until` the function polls
-    /// for changes, so that changes wake no thread. Returns `false` when the thread must end.
-    fn wait(&self, not_before: Instant, polls_until: Instant) -> bool {
+    /// `not_before` or later, and [`LEAD`] after a change has woken the thread, unless the inbox is
+    /// closed. Until `polls_until` the function polls for changes, so that changes wake no thread.
+    /// Returns `false` when the thread must end.
+    fn wait(&self, mut not_before: Instant, polls_until: Instant) -> bool {
         let mut state = self.state.lock();
         loop {
             let now = Instant::now();
@@ -389,8 +399,12 @@ impl<W: Schedule> Inbox<W> {
             let until = if has_changes { Some(not_before) } else { poll };
             state.waits = !has_changes && !polls;
             let until = [until, later].into_iter().flatten().min();
+            let slept = state.waits;
             state = self.filled.wait_until(state, until);
             state.waits = false;
+            if slept && state.work.has_changes() {
+                not_before = Instant::now() + LEAD;
+            }
         }
     }
 
