@@ -98,8 +98,8 @@ impl Callers {
         Err(error)
     }
 
-    /// Refuses new calls, and blocks until all running calls have ended. On a thread of a call, does
-    /// not wait for that call.
+    /// Refuses new calls, and blocks until all running calls have ended. On a thread of a call,
+    /// does not wait for that call.
     pub(super) fn finish(&self) {
         self.pool.close(None);
     }
