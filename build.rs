@@ -124,6 +124,7 @@ mod header {
                 "server/options.rs",
                 "server/settings.rs",
                 "server/limits.rs",
+                "server/state_store.rs",
                 "server/guard.rs",
                 "server/events.rs",
             ],

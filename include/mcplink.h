@@ -4487,7 +4487,8 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_state_lifetime_ms(mcplin
  * Default: false.
  *
  * @param enabled true to accept each request state only once. Used states are stored in the memory
- * of this process, so the protection does not work across replicas.
+ * of this process, so the protection does not work across replicas: see
+ * mcplink_server_options_set_state_store, whose store is replaced. False for no store.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_set_single_use_state(mcplink_server_options_t *options, bool enabled);
 
@@ -4657,6 +4658,44 @@ mcplink_status_t mcplink_server_options_on_thread(mcplink_server_options_t *opti
                                                   mcplink_thread_fn stop,
                                                   void *user,
                                                   mcplink_destroy_fn destroy);
+
+/**
+ * Records that a client presents a request state, and says whether the state is presented for the
+ * first time. Of two concurrent calls for one id, only one may say so: a database does this with
+ * "set if absent, with a time to live".
+ *
+ * The function runs on the thread of the client's call, which waits for it, and on several threads
+ * at once, also with a pump.
+ *
+ * @param client text that identifies the principal. Without a principal, the text identifies the
+ * session, address or connection. A store with a capacity can use it to keep one client from
+ * filling the store. Valid until the callback returns.
+ * @param id the id of the state: 32 letters, digits, '-' and '_'; valid until the callback returns.
+ * @param lifetime_ms how long the id has to be remembered, in milliseconds. The state has expired
+ * afterwards.
+ * @param is_first receives true if the state is presented for the first time. It is false before, and a
+ * state for which it stays false is refused.
+ * @return MCPLINK_OK. Any other status means that the store can't tell: the state is then
+ * refused.
+ */
+typedef mcplink_status_t (*mcplink_state_claim_fn)(void *user, mcplink_str_t client, mcplink_str_t id, uint64_t lifetime_ms, bool *is_first);
+
+/**
+ * Sets the store of the host that makes each request state usable only once (replay
+ * protection), for servers that several processes serve. A store in the memory of one process
+ * is set with mcplink_server_options_set_single_use_state. Each of these two functions
+ * replaces the store that was set with the other one. Default: no store.
+ *
+ * @param callback see mcplink_state_claim_fn. NULL is refused: to have no store, call
+ * mcplink_server_options_set_single_use_state with false.
+ * @param user,destroy passed to callback; destroy runs when the store is replaced, or when the
+ * options and all servers made with them are freed.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_set_state_store(mcplink_server_options_t *options,
+                                                        mcplink_state_claim_fn callback,
+                                                        void *user,
+                                                        mcplink_destroy_fn destroy);
 
 /**
  * Limits how many requests a caller may make in a period, so that no caller crowds out the

@@ -952,6 +952,13 @@ template <class Text> mcplink_status_t give(mcplink_token_t *token, const kept<T
 }
 template <class F> mcplink_status_t called(F &callable, mcplink_token_t *token) { return give(token, callable()); }
 template <class F> mcplink_status_t called(F &callable, mcplink_str_t about, mcplink_token_t *token) { return give(token, callable(view(about))); }
+template <class F> mcplink_status_t called(F &callable, mcplink_str_t client, mcplink_str_t id, std::uint64_t lifetime, bool *is_first)
+{
+    const std::optional<bool> answer = callable(view(client), view(id), milliseconds(static_cast<milliseconds::rep>(lifetime)));
+    if (!answer) return MCPLINK_E_USER;
+    *is_first = *answer;
+    return MCPLINK_OK;
+}
 
 #ifdef MCPLINK_EXCEPTIONS
 /* Handles the exception of a callback, by the types of its arguments; called in the catch block. */
@@ -2591,6 +2598,14 @@ public:
     server_options &single_use_state(bool single_use = true) noexcept
     {
         return note(mcplink_server_options_set_single_use_state(get(), single_use), "server_options::single_use_state was refused");
+    }
+    /* callback(std::string_view client, std::string_view id, milliseconds lifetime) returns whether
+       the state is presented for the first time: a bool or an optional bool. The state is refused
+       without an answer, and if the callback throws. */
+    template <class F> server_options &state_store(F callback)
+    {
+        return with<mcplink_state_claim_fn>("server_options::state_store was refused: the callable is empty",
+                                            mcplink_server_options_set_state_store, std::move(callback));
     }
     server_options &logging(bool logging = true) noexcept
     {

@@ -220,6 +220,11 @@ static void on_login(void *user, mcplink_login_t *login) { (void)user, use_text(
 static mcplink_status_t on_store_load(void *user, mcplink_str_t name, mcplink_token_t *content) { (void)user, (void)content, use_text(name); return MCPLINK_OK; }
 static mcplink_status_t on_store_save(void *user, mcplink_str_t name, mcplink_str_t content) { (void)user, use_text(name), use_text(content); return MCPLINK_OK; }
 static mcplink_status_t on_store_remove(void *user, mcplink_str_t name) { (void)user, use_text(name); return MCPLINK_OK; }
+static mcplink_status_t on_state_claim(void *user, mcplink_str_t client, mcplink_str_t id, uint64_t lifetime_ms, bool *is_first)
+{
+    (void)user, (void)lifetime_ms, use_text(client), use_text(id), *is_first = any(2);
+    return MCPLINK_OK;
+}
 
 static mcplink_status_t on_statement(void *user, mcplink_str_t audience, mcplink_token_t *token)
 {

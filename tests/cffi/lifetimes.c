@@ -25,6 +25,11 @@ static mcplink_status_t on_statement(void *user, mcplink_str_t audience, mcplink
 static mcplink_status_t on_load(void *user, mcplink_str_t name, mcplink_token_t *token) { return on_statement(user, name, token); }
 static mcplink_status_t on_save(void *user, mcplink_str_t name, mcplink_str_t content) { (void)user, (void)name, (void)content; return MCPLINK_OK; }
 static mcplink_status_t on_remove(void *user, mcplink_str_t name) { (void)user, (void)name; return MCPLINK_OK; }
+static mcplink_status_t on_state_claim(void *user, mcplink_str_t who, mcplink_str_t id, uint64_t lifetime_ms, bool *is_first)
+{
+    (void)user, (void)who, (void)id, (void)lifetime_ms, (void)is_first;
+    return MCPLINK_OK;
+}
 static void on_authenticate(void *user, mcplink_http_request_t *request) { (void)user, (void)request; }
 static mcplink_status_t on_begin(void *user, const mcplink_http_head_t *head, int64_t length) { (void)user, (void)head, (void)length; return MCPLINK_OK; }
 static mcplink_status_t on_write(void *user, const void *bytes, size_t len) { (void)user, (void)bytes, (void)len; return MCPLINK_OK; }
@@ -85,6 +90,8 @@ static void of_options(void)
     REPLACED(mcplink_resource_server_set_verifier(tokens, on_authenticate, user, count_end), mcplink_resource_server_free(tokens));
     s = mcplink_server_options_new("x", "1");
     REPLACED(mcplink_server_options_on_log(s, MCPLINK_LOG_DEBUG, on_log, user, count_end), mcplink_server_options_free(s));
+    s = mcplink_server_options_new("x", "1");
+    REPLACED(mcplink_server_options_set_state_store(s, on_state_claim, user, count_end), mcplink_server_options_free(s));
     s = mcplink_server_options_new("x", "1");
     REPLACED(mcplink_server_options_on_method(s, "com.example/x", on_handler, user, count_end), mcplink_server_options_free(s));
     c = mcplink_call_options_new();

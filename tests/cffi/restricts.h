@@ -69,6 +69,11 @@ static void on_log(void *user, mcplink_log_level level, mcplink_str_t target, mc
 static mcplink_status_t on_store_load(void *user, mcplink_str_t name, mcplink_token_t *content) { return (void)user, (void)name, (void)content, MCPLINK_OK; }
 static mcplink_status_t on_store_save(void *user, mcplink_str_t name, mcplink_str_t content) { return (void)user, (void)name, (void)content, MCPLINK_OK; }
 static mcplink_status_t on_store_remove(void *user, mcplink_str_t name) { return (void)user, (void)name, MCPLINK_OK; }
+static mcplink_status_t on_state_claim(void *user, mcplink_str_t who, mcplink_str_t id, uint64_t lifetime_ms, bool *is_first)
+{
+    (void)user, (void)who, (void)id, (void)lifetime_ms, *is_first = true;
+    return MCPLINK_OK;
+}
 static mcplink_status_t send_nowhere(void *user, const void *bytes, size_t len) { return (void)user, (void)bytes, (void)len, MCPLINK_OK; }
 
 /* What the log was told last, and how often. */

@@ -48,6 +48,7 @@ RESTRICTS = {
     "mcplink_server_options_add_rate_limit": "methods",
     "mcplink_server_options_add_state_key": "",
     "mcplink_server_options_set_limit": "",
+    "mcplink_server_options_set_state_store": "",
     "mcplink_http_request_admit": "",
     "mcplink_http_request_add_audience": "",
     "mcplink_http_request_bind_key": "",
@@ -344,6 +345,7 @@ def methods():
 # What the callables of the wrapper look like.
 SIGNATURES = {"mcplink_authenticate_fn": "void(mcplink::http_request &)", "mcplink_login_fn": "void(mcplink::login &)",
               "mcplink_guard_fn": "mcplink_decision(mcplink::guarded_request &)",
+              "mcplink_state_claim_fn": "bool(std::string_view, std::string_view, std::chrono::milliseconds)",
               "mcplink_statement_fn": "std::string(std::string_view)", "mcplink_bearer_fn": "std::string()"}
 # How an object of the wrapper is made, and what takes it.
 MADE = {

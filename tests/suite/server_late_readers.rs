@@ -45,51 +45,42 @@ fn answers(theirs: &Socket, count: usize) -> Vec<Value> {
         .collect()
 }
 
-/// A malformed notification: it is counted when everything before it has been read.
-const MARK: &[u8] = b"{\"jsonrpc\":\"2.0\",\"method\":\"mark\",\"params\":1}\n";
-
-/// Sends calls until no answer finds room any more, and then so many that the last ones are held
-/// back. Returns how many it sent.
-fn send_until_held_back(connection: &Connection, theirs: &mut Socket) -> usize {
-    const AT_ONCE: usize = 16;
-    // As many as there are workers, as many as may be active besides, and some to be deferred.
-    const MORE: usize = 64 + 64 + 80;
-    let peer = connection.peer();
-    let (mut sent, mut marks) = (0, 0);
-    // Few calls at once, so that none is refused while a worker waits for a processor.
-    let mut send = |count: usize, is_done: &dyn Fn() -> bool| {
-        for id in sent..sent + count {
-            theirs.write_all(echo(id).as_bytes()).unwrap();
-        }
-        theirs.write_all(MARK).unwrap();
-        (sent, marks) = (sent + count, marks + 1);
-        wait_until("the calls are read", || {
-            peer.stats().malformed == marks && is_done()
-        });
-        sent
-    };
-    let is_full = || connection.activity().waiting_to_write > 0;
-    let is_idle = || peer.stats().requests_in_flight == 0;
-    while !is_full() {
-        send(AT_ONCE, &|| is_full() || is_idle());
-    }
-    // Nothing is read, so the writer stays full.
-    let sent = send(MORE, &|| true);
-    assert_eq!(peer.stats().refused_busy, 0);
-    sent
-}
-
 // Promises 3 and 4
 #[test]
 fn calls_whose_answers_find_no_room_are_served_later_not_refused() {
     within(LONG * 2, || {
+        const MARK: &[u8] = b"{\"jsonrpc\":\"2.0\",\"method\":\"mark\",\"params\":1}\n";
+        const AT_ONCE: usize = 16;
+        // As many as there are workers, as many as may be active besides, and some to be deferred.
+        const MORE: usize = 64 + 64 + 80;
         // More than can be queued and deferred: the server stops reading, and goes on later.
         const REST: usize = 3000;
         let (connection, mut theirs) = serve(limits(256 << 10));
         let reader = theirs.try_clone().unwrap();
-        let sent = send_until_held_back(&connection, &mut theirs);
         let peer = connection.peer();
+        let (mut sent, mut marks) = (0, 0);
+        // Few calls at once, so that none is refused while a worker waits for a processor. The mark,
+        // a malformed notification, is counted when the calls before it have been read.
+        let mut send = |count: usize, is_done: &dyn Fn() -> bool| {
+            for id in sent..sent + count {
+                theirs.write_all(echo(id).as_bytes()).unwrap();
+            }
+            theirs.write_all(MARK).unwrap();
+            (sent, marks) = (sent + count, marks + 1);
+            wait_until("the calls are read", || {
+                peer.stats().malformed == marks && is_done()
+            });
+            sent
+        };
+        let is_full = || connection.activity().waiting_to_write > 0;
+        let is_idle = || peer.stats().requests_in_flight == 0;
+        while !is_full() {
+            send(AT_ONCE, &|| is_full() || is_idle());
+        }
+        // Nothing is read, so the writer stays full.
+        let sent = send(MORE, &|| true);
         let stats = peer.stats();
+        assert_eq!(stats.refused_busy, 0);
         assert!(stats.requests_in_flight >= 64, "{stats:?}");
         let writer = thread::spawn(move || {
             for id in sent..sent + REST {
@@ -111,9 +102,7 @@ fn calls_whose_answers_find_no_room_are_served_later_not_refused() {
         let ids = busy.iter().chain(&served);
         let ids: BTreeSet<u64> = ids.map(|answer| answer["id"].as_u64().unwrap()).collect();
         assert_eq!(ids.len(), sent + REST);
-        wait_until("the last request has ended", || {
-            peer.stats().requests_in_flight == 0
-        });
+        wait_until("the last request has ended", is_idle);
         assert_eq!(peer.stats().refused_busy, busy.len() as u64);
     });
 }
@@ -122,23 +111,20 @@ fn calls_whose_answers_find_no_room_are_served_later_not_refused() {
 #[test]
 fn calls_that_are_held_back_can_be_cancelled() {
     within(LONG * 2, || {
-        let (connection, mut theirs) = serve(limits(256 << 10));
-        let sent = send_until_held_back(&connection, &mut theirs);
-        let last = json!(sent - 1);
-        let cancelled = json!({ "requestId": last });
+        const CALLS: usize = 1500;
+        let (connection, mut theirs) = serve(limits(1 << 20));
+        for id in 0..CALLS {
+            theirs.write_all(echo(id).as_bytes()).unwrap();
+        }
+        let cancelled = json!({ "requestId": CALLS - 1 });
         let cancel = json!({
             "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled,
         });
         writeln!(theirs, "{cancel}").unwrap();
         let unknown = json!({ "jsonrpc": "2.0", "id": "seen", "method": "tests/unknown" });
         writeln!(theirs, "{unknown}").unwrap();
-        let marks = connection.peer().stats().malformed;
-        theirs.write_all(MARK).unwrap();
-        wait_until("the cancellation is read", || {
-            connection.peer().stats().malformed > marks
-        });
-        // All but the cancelled one, and the unknown one.
-        let answers = answers(&theirs, sent);
+        let answers = answers(&theirs, CALLS);
+        let last = json!(CALLS - 1);
         assert!(answers.iter().all(|answer| answer["id"] != last));
         let seen = answers.iter().find(|answer| answer["id"] == "seen");
         assert_eq!(seen.unwrap()["error"]["code"], -32601);

@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use super::settings::mcplink_server_options_t;
+use super::state_store::STATE_STORE;
 use crate::cffi::actions::actions;
 use crate::cffi::arg::enumeration;
 use crate::cffi::json::typed;
@@ -108,9 +109,10 @@ actions! {
     /// Default: false.
     ///
     /// enabled: true to accept each request state only once. Used states are stored in the memory
-    /// of this process, so the protection does not work across replicas.
+    /// of this process, so the protection does not work across replicas: see
+    /// mcplink_server_options_set_state_store, whose store is replaced. False for no store.
     fn mcplink_server_options_set_single_use_state(enabled: bool) {
-        options.set("single_use_state", enabled.then_some(()), |builder, ()| {
+        options.set(STATE_STORE, enabled.then_some(()), |builder, ()| {
             builder.state_store(MemoryStateStore::default())
         });
     }

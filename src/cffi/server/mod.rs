@@ -20,6 +20,7 @@ mod serving;
 mod session;
 mod settings;
 mod skills;
+mod state_store;
 mod template;
 mod tool;
 
