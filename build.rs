@@ -81,6 +81,8 @@ mod header {
                 "client/config.rs",
                 "client/endpoint.rs",
                 "token.rs",
+                "validator.rs",
+                "output.rs",
             ],
         ),
         (

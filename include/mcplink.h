@@ -425,6 +425,11 @@ typedef struct mcplink_oauth_client_t mcplink_oauth_client_t;
 typedef struct mcplink_oauth_t mcplink_oauth_t;
 
 /**
+ * An output parameter: receives text or bytes from a function of the host. See mcplink_output_set.
+ */
+typedef struct mcplink_output_t mcplink_output_t;
+
+/**
  * The definition of a prompt: messages that a user selects by name. One thread at a time may use a
  * definition. A server copies the definitions that are added to it.
  */
@@ -1552,10 +1557,72 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_slow_handler_ms(mcplink_
 
 /**
  * Disables the validation of structured tool results against the listed output schemas, which
- * saves their time where the server is trusted. A build without the feature "validation" never
- * validates these results.
+ * saves their time where the server is trusted. A build without the feature "validation"
+ * validates these results only with a validator that was set with
+ * mcplink_client_options_set_validator, and this function removes that validator.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_clear_validation(mcplink_client_options_t *options);
+
+/**
+ * Compiles a JSON Schema, so that mcplink_schema_check_fn can check values with it.
+ *
+ * A server compiles the schemas of a tool on the thread that adds the tool. A client compiles the
+ * output schema of a tool on the thread that calls the tool. The function may run on several
+ * threads at once. It must bound its own cost, because a client gets schemas from servers. It must
+ * not call functions of the client or server.
+ *
+ * @param schema the schema, as JSON text; valid until the callback returns.
+ * @param compiled receives a pointer for the compiled schema, which the other functions get. Without a
+ * pointer they get NULL.
+ * @param reason receives by mcplink_output_set why the schema can't be used, in one sentence.
+ * @return MCPLINK_OK. MCPLINK_E_UNSUPPORTED means that the validator does not know the dialect of
+ * the schema, and any other status that the schema is invalid. The schema is then not used, and
+ * compiled is ignored.
+ */
+typedef mcplink_status_t (*mcplink_schema_compile_fn)(void *user, mcplink_str_t schema, void **compiled, mcplink_output_t *reason);
+
+/**
+ * Checks a value against a compiled schema. The function runs on the threads that serve or make
+ * calls, on several at once, also for one schema, and also with a pump. It must bound its own
+ * cost, because the value comes from a peer.
+ *
+ * @param compiled the pointer that mcplink_schema_compile_fn gave.
+ * @param json the value, as JSON text; valid until the callback returns.
+ * @param fault receives by mcplink_output_set where the value is wrong and what was expected, in one
+ * sentence, for example "/count: expected an integer". The peer, and a model behind it, may read
+ * the sentence.
+ * @return MCPLINK_OK if the value fits the schema; MCPLINK_E_INVALID if not. Any other status
+ * means that the function can't tell: the value is then refused too.
+ */
+typedef mcplink_status_t (*mcplink_schema_check_fn)(void *user, void *compiled, mcplink_str_t json, mcplink_output_t *fault);
+
+/**
+ * Frees a compiled schema. The function runs once for each schema for which
+ * mcplink_schema_compile_fn returned MCPLINK_OK, on any thread, and before destroy. It must be
+ * quick, and must not call functions of the client or server.
+ *
+ * @param compiled the pointer that mcplink_schema_compile_fn gave.
+ */
+typedef void (*mcplink_schema_free_fn)(void *user, void *compiled);
+
+/**
+ * Sets a validator of the host, which checks structured tool results against the listed output
+ * schemas instead of the library. If a result does not fit, its call fails with
+ * MCPLINK_E_PROTOCOL. If a schema can't be used, a call of its tool fails before it is sent.
+ *
+ * @param compile,check,free see mcplink_schema_compile_fn, mcplink_schema_check_fn and
+ * mcplink_schema_free_fn. NULL is refused for each of them: see
+ * mcplink_client_options_clear_validation.
+ * @param user,destroy passed to the functions; destroy runs when the validator is replaced or
+ * cleared, or when the options and all clients that use the validator are freed.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_validator(mcplink_client_options_t *options,
+                                                      mcplink_schema_compile_fn compile,
+                                                      mcplink_schema_check_fn check,
+                                                      mcplink_schema_free_fn free,
+                                                      void *user,
+                                                      mcplink_destroy_fn destroy);
 
 /**
  * Sets the stack size of the client's threads that may run code of the host: larger for
@@ -2121,6 +2188,17 @@ mcplink_status_t mcplink_client_options_set_configured(mcplink_client_options_t 
  * @note Threads: the thread that runs the function.
  */
 MCPLINK_API mcplink_status_t mcplink_token_set(mcplink_token_t *token, const char *text, size_t len);
+
+/**
+ * Sets the text or bytes that a function of the host provides: see for example
+ * mcplink_schema_check_fn. A later call replaces them.
+ *
+ * @param output the output parameter of the function of the host; valid until that function returns.
+ * @param bytes,len the text or bytes, which are copied; len may be MCPLINK_NUL for text that ends
+ * in NUL.
+ * @note Threads: the thread that runs the function.
+ */
+MCPLINK_API mcplink_status_t mcplink_output_set(mcplink_output_t *output, const void *bytes, size_t len);
 
 /* ==== Client: open, close, events ==== */
 
@@ -4530,9 +4608,31 @@ MCPLINK_API mcplink_status_t mcplink_server_options_set_send_server_info(mcplink
  * Disables the validation of arguments and of structured results of tools against their JSON
  * Schemas, for handlers that check their arguments themselves. A build for which
  * mcplink_has_feature("validation") returns false checks only the keywords that
- * mcplink_tool_add_param_schema names.
+ * mcplink_tool_add_param_schema names. The validator that was set with
+ * mcplink_server_options_set_validator is removed.
  */
 MCPLINK_API mcplink_status_t mcplink_server_options_clear_validation(mcplink_server_options_t *options);
+
+/**
+ * Sets a validator of the host, which checks arguments and structured results of tools against
+ * their JSON Schemas instead of the library, for example with a schema library that the host
+ * has anyway. Both schemas of a tool are compiled when the tool is added: if a schema can't be
+ * used, the tool is refused. If arguments do not fit, the handler does not run, and the model
+ * reads the reason. If a result does not fit, the client gets an internal error.
+ *
+ * @param compile,check,free see mcplink_schema_compile_fn, mcplink_schema_check_fn and
+ * mcplink_schema_free_fn. NULL is refused for each of them: see
+ * mcplink_server_options_clear_validation.
+ * @param user,destroy passed to the functions; destroy runs when the validator is replaced or
+ * cleared, or when the options and all servers made with them are freed.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_set_validator(mcplink_server_options_t *options,
+                                                      mcplink_schema_compile_fn compile,
+                                                      mcplink_schema_check_fn check,
+                                                      mcplink_schema_free_fn free,
+                                                      void *user,
+                                                      mcplink_destroy_fn destroy);
 
 /**
  * Sets whether standard output is reserved for the protocol while mcplink_server_serve_stdio

@@ -822,6 +822,17 @@ private:
     mcplink_guarded_request_t *raw_;
 };
 
+/* Text or bytes that a callback gives, which the callback borrows until it returns. */
+class output {
+public:
+    explicit output(mcplink_output_t *raw) noexcept : raw_(raw) {}
+    result<void> set(std::string_view bytes) { return detail::told(mcplink_output_set(raw_, bytes.data(), bytes.size())); }
+    mcplink_output_t *get() const noexcept { return raw_; }
+
+private:
+    mcplink_output_t *raw_;
+};
+
 /* The status and header fields of a response that the host's own web server sends. */
 class http_head {
 public:
@@ -849,6 +860,7 @@ inline login seen(mcplink_login_t *raw) noexcept { return login(raw); }
 inline http_request seen(mcplink_http_request_t *raw) noexcept { return http_request(raw); }
 inline http_head seen(const mcplink_http_head_t *raw) noexcept { return http_head(raw); }
 inline guarded_request seen(mcplink_guarded_request_t *raw) noexcept { return guarded_request(raw); }
+inline output seen(mcplink_output_t *raw) noexcept { return output(raw); }
 
 /* Gives arguments names, so that callables may take them by reference. */
 template <class F, class... Args> decltype(auto) named(F &callable, Args... args) { return callable(args...); }
@@ -960,6 +972,30 @@ template <class F> mcplink_status_t called(F &callable, mcplink_str_t client, mc
     return MCPLINK_OK;
 }
 
+/* The callables of a validator. The one of the host compiles a schema to a callable, which checks
+   values. */
+template <class F> using check_of = std::decay_t<std::invoke_result_t<F &, std::string_view, output &>>;
+template <class F> struct compiling {
+    F compile;
+    mcplink_status_t operator()(std::string_view schema, void **compiled, output &reason)
+    {
+        auto check = compile(schema, reason);
+        if (is_none(check)) return MCPLINK_E_INVALID;
+        *compiled = std::make_unique<check_of<F>>(std::move(check)).release();
+        return MCPLINK_OK;
+    }
+};
+template <class F> bool is_none(const compiling<F> &one) noexcept { return is_none(one.compile); }
+template <class Check> struct checking {
+    bool operator()(void *compiled, std::string_view json, output &fault)
+    {
+        return static_cast<bool>((*static_cast<Check *>(compiled))(json, fault));
+    }
+};
+template <class Check> struct releasing {
+    void operator()(void *compiled) const noexcept { delete static_cast<Check *>(compiled); }
+};
+
 #ifdef MCPLINK_EXCEPTIONS
 /* Handles the exception of a callback, by the types of its arguments; called in the catch block. */
 template <class... Raw> void thrown(Raw...) noexcept {}
@@ -1049,6 +1085,16 @@ template <class... Fn, class Register, class... F> mcplink_status_t hand_over(Re
 {
     auto owned = std::make_unique<std::tuple<F...>>(std::move(callables)...);
     return enlist_all<Fn...>(std::move(enlist), owned.release(), std::index_sequence_for<F...>());
+}
+template <class Register, class F> mcplink_status_t hand_over_validator(Register enlist, F compile)
+{
+    if constexpr (std::is_same_v<F, std::nullptr_t>) {
+        return enlist(nullptr, nullptr, nullptr, nullptr, nullptr);
+    } else {
+        using Check = check_of<F>;
+        return hand_over<mcplink_schema_compile_fn, mcplink_schema_check_fn, mcplink_schema_free_fn>(
+            std::move(enlist), compiling<F>{std::move(compile)}, checking<Check>{}, releasing<Check>{});
+    }
 }
 
 } // namespace detail
@@ -1583,6 +1629,13 @@ public:
     client_options &pipes(bool enabled = true) noexcept
     {
         return note(mcplink_client_options_set_pipes(get(), enabled), "client_options::pipes was refused");
+    }
+    /* As server_options::validator, for structured results of tools. */
+    template <class F> client_options &validator(F compile)
+    {
+        return note(detail::hand_over_validator([&](auto... c) { return mcplink_client_options_set_validator(get(), c...); },
+                                                std::move(compile)),
+                    "client_options::validator was refused: the callable is empty");
     }
     client_options &clear_validation() noexcept
     {
@@ -2618,6 +2671,16 @@ public:
     server_options &list_changes(bool changes) noexcept
     {
         return note(mcplink_server_options_set_list_changes(get(), changes), "server_options::list_changes was refused");
+    }
+    /* compile(std::string_view schema, output &reason) returns a callable for one schema:
+       check(std::string_view json, output &fault) returns whether a value fits, on several threads
+       at once. An empty callable means that the schema can't be used. A schema or value is refused
+       if its callable throws. */
+    template <class F> server_options &validator(F compile)
+    {
+        return note(detail::hand_over_validator([&](auto... c) { return mcplink_server_options_set_validator(get(), c...); },
+                                                std::move(compile)),
+                    "server_options::validator was refused: the callable is empty");
     }
     server_options &clear_validation() noexcept
     {

@@ -20,7 +20,8 @@
 //!                     pending requests
 //!  tap                the callback that sees the messages of a connection
 //!  auth               OAuth for clients
-//!  text, json, writer, status, error           values that C and Rust exchange
+//!  validator          validators of the host
+//!  text, json, writer, output, status, error   values that C and Rust exchange
 //! ```
 #![allow(unsafe_code, reason = "exported symbols, and what C passes")]
 #![allow(unreachable_pub, reason = "what is exported is reached from C")]
@@ -59,6 +60,7 @@ mod handle;
 mod json;
 mod limit;
 mod log;
+mod output;
 mod pending_request;
 mod pump;
 mod queue;
@@ -77,6 +79,7 @@ mod threads;
 mod token;
 mod transport;
 mod user;
+mod validator;
 mod version;
 mod wording;
 mod writer;

@@ -222,9 +222,28 @@ static mcplink_status_t on_store_save(void *user, mcplink_str_t name, mcplink_st
 static mcplink_status_t on_store_remove(void *user, mcplink_str_t name) { (void)user, use_text(name); return MCPLINK_OK; }
 static mcplink_status_t on_state_claim(void *user, mcplink_str_t client, mcplink_str_t id, uint64_t lifetime_ms, bool *is_first)
 {
-    (void)user, (void)lifetime_ms, use_text(client), use_text(id), *is_first = any(2);
+    (void)user, (void)lifetime_ms, use_text(client), use_text(id), *is_first = elsewhere++ % 2;
     return MCPLINK_OK;
 }
+
+static mcplink_status_t on_schema_compile(void *user, mcplink_str_t schema, void **compiled, mcplink_output_t *reason)
+{
+    (void)user, use_text(schema), *compiled = malloc(1);
+    if (elsewhere++ % 8) return MCPLINK_OK;
+    free(*compiled);
+    (void)mcplink_output_set(reason, "no", MCPLINK_NUL);
+    return elsewhere % 3 ? MCPLINK_E_INVALID : MCPLINK_E_UNSUPPORTED;
+}
+
+static mcplink_status_t on_schema_check(void *user, void *compiled, mcplink_str_t json, mcplink_output_t *fault)
+{
+    (void)user, use_text(json);
+    CHECK(compiled != NULL);
+    (void)mcplink_output_set(fault, "\xff no", MCPLINK_NUL);
+    return (mcplink_status_t)(elsewhere++ % 8) / 4 * -17;
+}
+
+static void on_schema_free(void *user, void *compiled) { (void)user, free(compiled); }
 
 static mcplink_status_t on_statement(void *user, mcplink_str_t audience, mcplink_token_t *token)
 {

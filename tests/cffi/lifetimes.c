@@ -30,6 +30,15 @@ static mcplink_status_t on_state_claim(void *user, mcplink_str_t who, mcplink_st
     (void)user, (void)who, (void)id, (void)lifetime_ms, (void)is_first;
     return MCPLINK_OK;
 }
+static mcplink_status_t on_schema_compile(void *user, mcplink_str_t schema, void **compiled, mcplink_output_t *reason)
+{
+    return (void)user, (void)schema, (void)compiled, (void)reason, MCPLINK_OK;
+}
+static mcplink_status_t on_schema_check(void *user, void *compiled, mcplink_str_t json, mcplink_output_t *fault)
+{
+    return (void)user, (void)compiled, (void)json, (void)fault, MCPLINK_OK;
+}
+static void on_schema_free(void *user, void *compiled) { (void)user, (void)compiled; }
 static void on_authenticate(void *user, mcplink_http_request_t *request) { (void)user, (void)request; }
 static mcplink_status_t on_begin(void *user, const mcplink_http_head_t *head, int64_t length) { (void)user, (void)head, (void)length; return MCPLINK_OK; }
 static mcplink_status_t on_write(void *user, const void *bytes, size_t len) { (void)user, (void)bytes, (void)len; return MCPLINK_OK; }
@@ -71,6 +80,7 @@ static void of_options(void)
     CLIENT(mcplink_client_options_on_log(o, MCPLINK_LOG_DEBUG, on_log, user, count_end));
     CLIENT(mcplink_client_options_set_stderr(o, MCPLINK_STDERR_CAPTURE, on_line, user, count_end));
     CLIENT(mcplink_client_options_set_bearer_hook(o, on_bearer, user, count_end));
+    CLIENT(mcplink_client_options_set_validator(o, on_schema_compile, on_schema_check, on_schema_free, user, count_end));
     CLIENT(mcplink_client_options_on_thread(o, on_thread, on_thread, user, count_end));
     s = mcplink_server_options_new("x", "1");
     REPLACED(mcplink_server_options_on_session(s, on_server_event, user, count_end), mcplink_server_options_free(s));
@@ -92,6 +102,8 @@ static void of_options(void)
     REPLACED(mcplink_server_options_on_log(s, MCPLINK_LOG_DEBUG, on_log, user, count_end), mcplink_server_options_free(s));
     s = mcplink_server_options_new("x", "1");
     REPLACED(mcplink_server_options_set_state_store(s, on_state_claim, user, count_end), mcplink_server_options_free(s));
+    s = mcplink_server_options_new("x", "1");
+    REPLACED(mcplink_server_options_set_validator(s, on_schema_compile, on_schema_check, on_schema_free, user, count_end), mcplink_server_options_free(s));
     s = mcplink_server_options_new("x", "1");
     REPLACED(mcplink_server_options_on_method(s, "com.example/x", on_handler, user, count_end), mcplink_server_options_free(s));
     c = mcplink_call_options_new();

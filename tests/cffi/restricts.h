@@ -74,6 +74,15 @@ static mcplink_status_t on_state_claim(void *user, mcplink_str_t who, mcplink_st
     (void)user, (void)who, (void)id, (void)lifetime_ms, *is_first = true;
     return MCPLINK_OK;
 }
+static mcplink_status_t on_schema_compile(void *user, mcplink_str_t schema, void **compiled, mcplink_output_t *reason)
+{
+    return (void)user, (void)schema, (void)compiled, (void)reason, MCPLINK_OK;
+}
+static mcplink_status_t on_schema_check(void *user, void *compiled, mcplink_str_t json, mcplink_output_t *fault)
+{
+    return (void)user, (void)compiled, (void)json, (void)fault, MCPLINK_OK;
+}
+static void on_schema_free(void *user, void *compiled) { (void)user, (void)compiled; }
 static mcplink_status_t send_nowhere(void *user, const void *bytes, size_t len) { return (void)user, (void)bytes, (void)len, MCPLINK_OK; }
 
 /* What the log was told last, and how often. */

@@ -49,6 +49,7 @@ RESTRICTS = {
     "mcplink_server_options_add_state_key": "",
     "mcplink_server_options_set_limit": "",
     "mcplink_server_options_set_state_store": "",
+    "mcplink_server_options_set_validator": "",
     "mcplink_http_request_admit": "",
     "mcplink_http_request_add_audience": "",
     "mcplink_http_request_bind_key": "",
@@ -64,6 +65,7 @@ RESTRICTS = {
     "mcplink_client_options_set_root_certificates": "",
     "mcplink_client_options_set_client_certificate": "",
     "mcplink_client_options_set_limit": "",
+    "mcplink_client_options_set_validator": "",
     "mcplink_oauth_add_client": "",
     "mcplink_oauth_set_authorization_param": "value=empty",
     "mcplink_oauth_set_dpop": "",
@@ -166,7 +168,7 @@ def setters(functions):
     for function in functions:
         if function.returns != "mcplink_status_t" or function.name == "mcplink_exchange_disconnected":
             continue
-        if kind_of(function) in KINDS or VERBS.search(function.name + "_") and not function.name.startswith("mcplink_token_"):
+        if kind_of(function) in KINDS or VERBS.search(function.name + "_") and not function.name.startswith(("mcplink_token_", "mcplink_output_")):
             found.append(function)
     return found
 
@@ -345,6 +347,7 @@ def methods():
 # What the callables of the wrapper look like.
 SIGNATURES = {"mcplink_authenticate_fn": "void(mcplink::http_request &)", "mcplink_login_fn": "void(mcplink::login &)",
               "mcplink_guard_fn": "mcplink_decision(mcplink::guarded_request &)",
+              "mcplink_schema_free_fn": "std::function<bool(std::string_view, mcplink::output &)>(std::string_view, mcplink::output &)",
               "mcplink_state_claim_fn": "bool(std::string_view, std::string_view, std::chrono::milliseconds)",
               "mcplink_statement_fn": "std::string(std::string_view)", "mcplink_bearer_fn": "std::string()"}
 # How an object of the wrapper is made, and what takes it.

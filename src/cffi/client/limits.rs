@@ -8,7 +8,10 @@ use crate::cffi::arg::{invalid, span};
 use crate::cffi::refusal::set;
 use crate::cffi::text::name;
 use crate::cffi::threads::mcplink_thread_fn;
-use crate::cffi::{arg, limit};
+use crate::cffi::validator::{
+    mcplink_schema_check_fn, mcplink_schema_compile_fn, mcplink_schema_free_fn,
+};
+use crate::cffi::{arg, limit, validator};
 use crate::client::Restart;
 
 actions! {
@@ -169,10 +172,30 @@ actions! {
     }
 
     /// Disables the validation of structured tool results against the listed output schemas, which
-    /// saves their time where the server is trusted. A build without the feature "validation" never
-    /// validates these results.
+    /// saves their time where the server is trusted. A build without the feature "validation"
+    /// validates these results only with a validator that was set with
+    /// mcplink_client_options_set_validator, and this function removes that validator.
     fn mcplink_client_options_clear_validation() {
+        options.validator = None;
         options.build(|builder| builder.validator(None));
+    }
+
+    /// Sets a validator of the host, which checks structured tool results against the listed output
+    /// schemas instead of the library. If a result does not fit, its call fails with
+    /// MCPLINK_E_PROTOCOL. If a schema can't be used, a call of its tool fails before it is sent.
+    ///
+    /// compile, check, free: see mcplink_schema_compile_fn, mcplink_schema_check_fn and
+    /// mcplink_schema_free_fn. NULL is refused for each of them: see
+    /// mcplink_client_options_clear_validation.
+    /// user, destroy: passed to the functions; destroy runs when the validator is replaced or
+    /// cleared, or when the options and all clients that use the validator are freed.
+    fn mcplink_client_options_set_validator(
+        compile: mcplink_schema_compile_fn,
+        check: mcplink_schema_check_fn,
+        free: mcplink_schema_free_fn; user
+    ) {
+        let hook = validator::hook(compile, check, free, user)?;
+        options.validator = Some(Box::new(move |owner| validator::validator(&hook, owner)));
     }
 
     /// Sets the stack size of the client's threads that may run code of the host: larger for

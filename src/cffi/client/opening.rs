@@ -55,6 +55,10 @@ fn prepare(options: &mcplink_client_options_t) -> Outcome<Prepared> {
         .threads(&threads)
         .call_timeout(options.timeouts.timeout)
         .max_call_timeout(options.timeouts.max_timeout);
+    let builder = match &options.validator {
+        Some(validator) => builder.validator(validator(gate.number())),
+        None => builder,
+    };
     let builder = events::attach(builder, &shared);
     let builder = questions::attach(builder, &shared);
     let callers = Callers::new(gate.number(), options.max_started, threads);

@@ -25,6 +25,7 @@ use crate::client::{Client, ClientBuilder, Era, ResponseCache, Restart};
 use crate::protocol::CancelToken;
 use crate::schema::{Icon, Implementation, ProtocolVersion};
 use crate::transport::Limits;
+use crate::validation::Validator;
 
 /// Options of a client. Opening a client copies the options. The options remain the caller's, and
 /// may be used to open several clients.
@@ -42,6 +43,9 @@ pub struct mcplink_client_options_t {
     pub(super) resends: bool,
     /// Wraps the transport in a tap, if the host sees the messages.
     pub(super) tap: Option<Wrap>,
+    /// Makes the validator of the host for the client with this number. Only its setter has the
+    /// code, so that a program without a validator is linked without it.
+    pub(super) validator: Option<Box<dyn Fn(u64) -> Validator>>,
     takes_tasks: bool,
     pub(super) cache: Option<ResponseCache>,
     /// The builder of the Rust API. `None` only while a setter changes the builder.
@@ -117,6 +121,7 @@ impl Options {
             restart: None,
             resends: false,
             tap: None,
+            validator: None,
             takes_tasks: false,
             cache: None,
             // A blocking call on the pump's thread is the only one that can run handlers there.

@@ -54,6 +54,7 @@ kinds! {
     Login = "mcplink_login_t",
     OAuth = "mcplink_oauth_t",
     OAuthClient = "mcplink_oauth_client_t",
+    Output = "mcplink_output_t",
     Prompt = "mcplink_prompt_t",
     Pump = "mcplink_pump_t",
     Request = "mcplink_request_t",
@@ -166,7 +167,6 @@ impl<T: Object> Tagged<T> {
     }
 
     /// Returns the pointer by which C borrows the object mutably.
-    #[cfg(feature = "http-client")]
     pub(in crate::cffi) fn as_mut_ptr(&mut self) -> *mut T {
         std::ptr::from_mut(self).cast()
     }

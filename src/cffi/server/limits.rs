@@ -12,7 +12,10 @@ use crate::cffi::json::typed;
 use crate::cffi::refusal::set;
 use crate::cffi::text::{self, bytes};
 use crate::cffi::threads::mcplink_thread_fn;
-use crate::cffi::{arg, limit};
+use crate::cffi::validator::{
+    mcplink_schema_check_fn, mcplink_schema_compile_fn, mcplink_schema_free_fn,
+};
+use crate::cffi::{arg, limit, validator};
 use crate::error::{Error, ErrorKind};
 use crate::schema::{CacheHint, CacheScope, JsonObject};
 use crate::server::{List, MemoryStateStore, StateKey, TaskOptions};
@@ -162,10 +165,34 @@ actions! {
     /// Disables the validation of arguments and of structured results of tools against their JSON
     /// Schemas, for handlers that check their arguments themselves. A build for which
     /// mcplink_has_feature("validation") returns false checks only the keywords that
-    /// mcplink_tool_add_param_schema names.
+    /// mcplink_tool_add_param_schema names. The validator that was set with
+    /// mcplink_server_options_set_validator is removed.
     fn mcplink_server_options_clear_validation() {
         options.set("validation", Some(()), |builder, ()| {
             builder.validator(None)
+        });
+    }
+
+    /// Sets a validator of the host, which checks arguments and structured results of tools against
+    /// their JSON Schemas instead of the library, for example with a schema library that the host
+    /// has anyway. Both schemas of a tool are compiled when the tool is added: if a schema can't be
+    /// used, the tool is refused. If arguments do not fit, the handler does not run, and the model
+    /// reads the reason. If a result does not fit, the client gets an internal error.
+    ///
+    /// compile, check, free: see mcplink_schema_compile_fn, mcplink_schema_check_fn and
+    /// mcplink_schema_free_fn. NULL is refused for each of them: see
+    /// mcplink_server_options_clear_validation.
+    /// user, destroy: passed to the functions; destroy runs when the validator is replaced or
+    /// cleared, or when the options and all servers made with them are freed.
+    fn mcplink_server_options_set_validator(
+        compile: mcplink_schema_compile_fn,
+        check: mcplink_schema_check_fn,
+        free: mcplink_schema_free_fn; user
+    ) {
+        let hook = validator::hook(compile, check, free, user)?;
+        options.unset("validation");
+        options.add_for("validation", move |builder, owner| {
+            builder.validator(validator::validator(&hook, owner))
         });
     }
 
