@@ -163,6 +163,7 @@ mod header {
             &[
                 "server/http/listener.rs",
                 "server/http/options.rs",
+                "server/http/event_store.rs",
                 "server/http/token.rs",
                 "server/http/resource_server.rs",
                 "server/http/request.rs",

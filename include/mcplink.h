@@ -450,6 +450,12 @@ typedef struct mcplink_prompt_t mcplink_prompt_t;
 typedef struct mcplink_pump_t mcplink_pump_t;
 
 /**
+ * A running replay: receives the events of a stream from mcplink_event_replay_fn. See
+ * mcplink_replay_send.
+ */
+typedef struct mcplink_replay_t mcplink_replay_t;
+
+/**
  * A request that a handler of the host answers. The request is valid as long as its responder:
  * until the handler returns, or, if the responder was kept, until the last mcplink_responder_free
  * for that responder. Any thread may read the request.
@@ -6496,12 +6502,89 @@ mcplink_status_t mcplink_http_options_add_page(mcplink_http_options_t *options,
 /**
  * Sets the limits for the stored events of each stream of a session. A client that reconnects
  * receives the stored events. Beyond the limits, the oldest events are dropped. Default: 256
- * events and 1 MiB. See also MCPLINK_HTTP_LIMIT_KEPT_BYTES.
+ * events and 1 MiB. See also MCPLINK_HTTP_LIMIT_KEPT_BYTES. The limits don't apply to a store
+ * that was set with mcplink_http_options_set_event_store.
  *
  * @param events the maximum number of events.
  * @param bytes the maximum number of bytes of the events.
  */
 MCPLINK_API mcplink_status_t mcplink_http_options_set_kept_events(mcplink_http_options_t *options, size_t events, size_t bytes);
+
+/**
+ * Stores an event of a stream. The number of the event is one more than that of the event before
+ * it on this stream; the first number is 1. The library does not retry an event that could not be
+ * stored.
+ *
+ * The functions of an event store run on the thread that sends the event or that reads the resume
+ * request, also with a pump. For one stream they run one after the other, and senders on this
+ * stream wait; for different streams they run on several threads at once. So the functions must
+ * not use the server.
+ *
+ * @param session a name that is unique among all sessions of all servers: 22 letters, digits, '-' and
+ * '_'. It is not the secret session id. Valid until the callback returns.
+ * @param stream the number of the stream within the session.
+ * @param number the number of the event.
+ * @param event,len the message, as JSON text without a terminating NUL; valid until the callback
+ * returns. An empty text is a mark: a position from which a client can resume.
+ * @return MCPLINK_OK. Any other status means that the event is not stored: it is sent anyway, but
+ * no client can resume the stream from before it.
+ */
+typedef mcplink_status_t (*mcplink_event_append_fn)(void *user,
+                                                    mcplink_str_t session,
+                                                    uint64_t stream,
+                                                    uint64_t number,
+                                                    const void *event,
+                                                    size_t len);
+
+/**
+ * Passes the stored events of a stream to mcplink_replay_send, in order, beginning after a number.
+ * Events that the store has dropped are left out: the client then gets an error that events are
+ * lost. For threads see mcplink_event_append_fn.
+ *
+ * @param session the name of the session; valid until the callback returns.
+ * @param stream the number of the stream.
+ * @param after the number after which the events begin.
+ * @param replay receives the events by mcplink_replay_send.
+ * @return MCPLINK_OK, also when mcplink_replay_send has returned MCPLINK_E_CLOSED. Any other
+ * status means that the events can't be read now: the client gets status 503, and can retry.
+ */
+typedef mcplink_status_t (*mcplink_event_replay_fn)(void *user,
+                                                    mcplink_str_t session,
+                                                    uint64_t stream,
+                                                    uint64_t after,
+                                                    mcplink_replay_t *replay);
+
+/**
+ * Forgets a stream: no client can resume it any more, because the session has ended or enough
+ * newer streams of the session have ended. The function runs once for each stream for which
+ * mcplink_event_append_fn was called, after all other calls for the stream. For threads see
+ * mcplink_event_append_fn.
+ *
+ * @param session the name of the session; valid until the callback returns.
+ * @param stream the number of the stream.
+ */
+typedef void (*mcplink_event_forget_fn)(void *user, mcplink_str_t session, uint64_t stream);
+
+/**
+ * Sets the functions of the host that store the events of sessions, for example to store more
+ * events than fit into memory. A client that lost its connection gets the missed events from
+ * them. A store can't move sessions to another process: all requests of a session must reach
+ * the process that opened the session. Default: events are stored in memory.
+ *
+ * @param append,replay,forget all three functions: see mcplink_event_append_fn,
+ * mcplink_event_replay_fn and mcplink_event_forget_fn. Or NULL for all three, to store events
+ * in memory.
+ * @param user,destroy passed to the functions; destroy runs when the store is replaced, or when the
+ * options, all listeners and endpoints made with them, and their sessions have ended.
+ * @return MCPLINK_OK, or MCPLINK_E_INVALID when only some of the functions are set.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_http_options_set_event_store(mcplink_http_options_t *options,
+                                                      mcplink_event_append_fn append,
+                                                      mcplink_event_replay_fn replay,
+                                                      mcplink_event_forget_fn forget,
+                                                      void *user,
+                                                      mcplink_destroy_fn destroy);
 
 /**
  * Sets the keep-alive interval of event streams, so that proxies do not drop idle connections.
@@ -6706,6 +6789,19 @@ mcplink_status_t mcplink_http_options_on_authenticate(mcplink_http_options_t *op
                                                       mcplink_authenticate_fn callback,
                                                       void *user,
                                                       mcplink_destroy_fn destroy);
+
+/**
+ * Passes a stored event to the client that resumes its stream.
+ *
+ * @param replay the parameter of mcplink_event_replay_fn; valid until that function returns.
+ * @param number the number of the event.
+ * @param event,len the event as it was stored, which is copied; len may be MCPLINK_NUL for text
+ * that ends in NUL. Empty for a mark.
+ * @return MCPLINK_OK; MCPLINK_E_CLOSED when no more events are wanted now: the function then
+ * returns; MCPLINK_E_INVALID.
+ * @note Threads: the thread that runs the function.
+ */
+MCPLINK_API mcplink_status_t mcplink_replay_send(mcplink_replay_t *replay, uint64_t number, const void *event, size_t len);
 
 /**
  * Adds a fixed access token (API key): a client is accepted if it sends one of the added

@@ -833,6 +833,21 @@ private:
     mcplink_output_t *raw_;
 };
 
+/* Receives the events of a stream that is resumed; the callback borrows it until it returns. */
+class replay {
+public:
+    explicit replay(mcplink_replay_t *raw) noexcept : raw_(raw) {}
+    /* An error (MCPLINK_E_CLOSED) means that no more events are wanted. */
+    result<void> send(std::uint64_t number, std::string_view event)
+    {
+        return detail::told(mcplink_replay_send(raw_, number, event.data(), event.size()));
+    }
+    mcplink_replay_t *get() const noexcept { return raw_; }
+
+private:
+    mcplink_replay_t *raw_;
+};
+
 /* The status and header fields of a response that the host's own web server sends. */
 class http_head {
 public:
@@ -861,6 +876,7 @@ inline http_request seen(mcplink_http_request_t *raw) noexcept { return http_req
 inline http_head seen(const mcplink_http_head_t *raw) noexcept { return http_head(raw); }
 inline guarded_request seen(mcplink_guarded_request_t *raw) noexcept { return guarded_request(raw); }
 inline output seen(mcplink_output_t *raw) noexcept { return output(raw); }
+inline replay seen(mcplink_replay_t *raw) noexcept { return replay(raw); }
 
 /* Gives arguments names, so that callables may take them by reference. */
 template <class F, class... Args> decltype(auto) named(F &callable, Args... args) { return callable(args...); }
@@ -869,6 +885,11 @@ template <class F, class... Raw> auto called(F &callable, Raw... raw) { return n
 template <class F> auto called(F &callable, const void *bytes, std::size_t size)
 {
     return callable(std::string_view(static_cast<const char *>(bytes), size));
+}
+template <class F>
+auto called(F &callable, mcplink_str_t session, std::uint64_t stream, std::uint64_t number, const void *event, std::size_t size)
+{
+    return callable(view(session), stream, number, std::string_view(static_cast<const char *>(event), size));
 }
 template <class F> void called(F &callable, mcplink_direction direction, const char *text, std::size_t size)
 {
@@ -2919,6 +2940,16 @@ public:
     http_options &page(const char *path, const char *media_type, std::string_view body, const char *cache_control = nullptr) noexcept
     {
         return note(mcplink_http_options_add_page(get(), path, media_type, body.data(), body.size(), cache_control), "http_options::page was refused");
+    }
+    /* Stores events through the host. append(std::string_view session, stream, number,
+       std::string_view event) returns whether it could: a bool, nothing or a status.
+       again(session, stream, after, replay &) sends the stored events after a number, and returns
+       whether it could read them. forget(session, stream) returns nothing. Three times nullptr
+       keeps events in memory. */
+    template <class Append, class Replay, class Forget> http_options &event_store(Append append, Replay again, Forget forget)
+    {
+        return with<mcplink_event_append_fn, mcplink_event_replay_fn, mcplink_event_forget_fn>(
+            "http_options::event_store was refused", mcplink_http_options_set_event_store, std::move(append), std::move(again), std::move(forget));
     }
     http_options &kept_events(std::size_t events, std::size_t bytes) noexcept
     {

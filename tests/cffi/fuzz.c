@@ -226,6 +226,21 @@ static mcplink_status_t on_state_claim(void *user, mcplink_str_t client, mcplink
     return MCPLINK_OK;
 }
 
+static mcplink_status_t on_event_append(void *user, mcplink_str_t session, uint64_t stream, uint64_t number, const void *event, size_t len)
+{
+    (void)user, (void)stream, (void)event, use_text(session);
+    CHECK(number > 0 && (len == 0 || event != NULL));
+    return elsewhere++ % 3 ? MCPLINK_OK : MCPLINK_E_USER;
+}
+
+static mcplink_status_t on_event_replay(void *user, mcplink_str_t session, uint64_t stream, uint64_t after, mcplink_replay_t *replay)
+{
+    (void)user, (void)stream, use_text(session);
+    return mcplink_replay_send(replay, after + elsewhere++ % 3, "{}", MCPLINK_NUL);
+}
+
+static void on_event_forget(void *user, mcplink_str_t session, uint64_t stream) { (void)user, (void)stream, use_text(session); }
+
 static mcplink_status_t on_schema_compile(void *user, mcplink_str_t schema, void **compiled, mcplink_output_t *reason)
 {
     (void)user, use_text(schema), *compiled = malloc(1);

@@ -39,6 +39,15 @@ static mcplink_status_t on_schema_check(void *user, void *compiled, mcplink_str_
     return (void)user, (void)compiled, (void)json, (void)fault, MCPLINK_OK;
 }
 static void on_schema_free(void *user, void *compiled) { (void)user, (void)compiled; }
+static mcplink_status_t on_event_append(void *user, mcplink_str_t session, uint64_t stream, uint64_t number, const void *event, size_t len)
+{
+    return (void)user, (void)session, (void)stream, (void)number, (void)event, (void)len, MCPLINK_OK;
+}
+static mcplink_status_t on_event_replay(void *user, mcplink_str_t session, uint64_t stream, uint64_t after, mcplink_replay_t *replay)
+{
+    return (void)user, (void)session, (void)stream, (void)after, (void)replay, MCPLINK_OK;
+}
+static void on_event_forget(void *user, mcplink_str_t session, uint64_t stream) { (void)user, (void)session, (void)stream; }
 static void on_authenticate(void *user, mcplink_http_request_t *request) { (void)user, (void)request; }
 static mcplink_status_t on_begin(void *user, const mcplink_http_head_t *head, int64_t length) { (void)user, (void)head, (void)length; return MCPLINK_OK; }
 static mcplink_status_t on_write(void *user, const void *bytes, size_t len) { (void)user, (void)bytes, (void)len; return MCPLINK_OK; }
@@ -108,6 +117,8 @@ static void of_options(void)
     REPLACED(mcplink_server_options_on_method(s, "com.example/x", on_handler, user, count_end), mcplink_server_options_free(s));
     c = mcplink_call_options_new();
     REPLACED(mcplink_call_options_on_progress(c, on_progress, user, count_end), mcplink_call_options_free(c));
+    h = mcplink_http_options_new();
+    REPLACED(mcplink_http_options_set_event_store(h, on_event_append, on_event_replay, on_event_forget, user, count_end), mcplink_http_options_free(h));
     h = mcplink_http_options_new();
     REPLACED(mcplink_http_options_on_authenticate(h, on_authenticate, user, count_end), mcplink_http_options_free(h));
     REPLACED(mcplink_set_log(MCPLINK_LOG_DEBUG, on_log, user, count_end), mcplink_set_log(0, NULL, NULL, NULL));

@@ -83,6 +83,15 @@ static mcplink_status_t on_schema_check(void *user, void *compiled, mcplink_str_
     return (void)user, (void)compiled, (void)json, (void)fault, MCPLINK_OK;
 }
 static void on_schema_free(void *user, void *compiled) { (void)user, (void)compiled; }
+static mcplink_status_t on_event_append(void *user, mcplink_str_t session, uint64_t stream, uint64_t number, const void *event, size_t len)
+{
+    return (void)user, (void)session, (void)stream, (void)number, (void)event, (void)len, MCPLINK_OK;
+}
+static mcplink_status_t on_event_replay(void *user, mcplink_str_t session, uint64_t stream, uint64_t after, mcplink_replay_t *replay)
+{
+    return (void)user, (void)session, (void)stream, (void)after, (void)replay, MCPLINK_OK;
+}
+static void on_event_forget(void *user, mcplink_str_t session, uint64_t stream) { (void)user, (void)session, (void)stream; }
 static mcplink_status_t send_nowhere(void *user, const void *bytes, size_t len) { return (void)user, (void)bytes, (void)len, MCPLINK_OK; }
 
 /* What the log was told last, and how often. */

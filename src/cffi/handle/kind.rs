@@ -57,6 +57,7 @@ kinds! {
     Output = "mcplink_output_t",
     Prompt = "mcplink_prompt_t",
     Pump = "mcplink_pump_t",
+    Replay = "mcplink_replay_t",
     Request = "mcplink_request_t",
     Resource = "mcplink_resource_t",
     ResourceServer = "mcplink_resource_server_t",

@@ -5,6 +5,9 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::event_store::{
+    self, HostStore, mcplink_event_append_fn, mcplink_event_forget_fn, mcplink_event_replay_fn,
+};
 use super::request::{AuthenticateFn, Check, mcplink_authenticate_fn};
 use super::resource_server::mcplink_resource_server_t;
 use crate::cffi::actions::actions;
@@ -31,12 +34,17 @@ pub struct mcplink_http_options_t {
     trusted_proxies: Vec<Network>,
     limits: HttpLimits,
     access: Access,
+    /// Sets the event store of the host for the server with this number. Only its setter has the
+    /// code, so that a program without such a store is linked without it.
+    event_store: Option<SetStore>,
     refusal: Refusal,
 }
 
 impl Object for mcplink_http_options_t {
     const KIND: ObjectKind = ObjectKind::HttpOptions;
 }
+
+type SetStore = Box<dyn Fn(HttpOptions, u64) -> HttpOptions>;
 
 /// How clients are authenticated.
 #[derive(Default)]
@@ -78,6 +86,9 @@ impl mcplink_http_options_t {
             .limits(self.limits.clone());
         if !self.hosts.is_empty() {
             options = options.allowed_hosts(self.hosts.clone());
+        }
+        if let Some(set) = &self.event_store {
+            options = set(options, server.gate.number());
         }
         let options = match &self.access {
             Access::Open => options,
@@ -289,12 +300,35 @@ actions! {
 
     /// Sets the limits for the stored events of each stream of a session. A client that reconnects
     /// receives the stored events. Beyond the limits, the oldest events are dropped. Default: 256
-    /// events and 1 MiB. See also MCPLINK_HTTP_LIMIT_KEPT_BYTES.
+    /// events and 1 MiB. See also MCPLINK_HTTP_LIMIT_KEPT_BYTES. The limits don't apply to a store
+    /// that was set with mcplink_http_options_set_event_store.
     ///
     /// events: the maximum number of events.
     /// bytes: the maximum number of bytes of the events.
     fn mcplink_http_options_set_kept_events(events: usize, bytes: usize) {
         options.change(|http| http.kept_events(events, bytes));
+    }
+
+    /// Sets the functions of the host that store the events of sessions, for example to store more
+    /// events than fit into memory. A client that lost its connection gets the missed events from
+    /// them. A store can't move sessions to another process: all requests of a session must reach
+    /// the process that opened the session. Default: events are stored in memory.
+    ///
+    /// append, replay, forget: all three functions: see mcplink_event_append_fn,
+    /// mcplink_event_replay_fn and mcplink_event_forget_fn. Or NULL for all three, to store events
+    /// in memory.
+    /// user, destroy: passed to the functions; destroy runs when the store is replaced, or when the
+    /// options, all listeners and endpoints made with them, and their sessions have ended.
+    /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when only some of the functions are set.
+    fn mcplink_http_options_set_event_store(
+        append: mcplink_event_append_fn,
+        replay: mcplink_event_replay_fn,
+        forget: mcplink_event_forget_fn; user
+    ) {
+        let hook = event_store::hook(append, replay, forget, user)?;
+        options.event_store = hook.map(|hook| -> SetStore {
+            Box::new(move |http, owner| http.event_store(HostStore::new(&hook, owner)))
+        });
     }
 
     /// Sets the keep-alive interval of event streams, so that proxies do not drop idle connections.
