@@ -180,6 +180,7 @@ mod header {
                 "auth/settings.rs",
                 "auth/grant_type.rs",
                 "auth/registered.rs",
+                "auth/signer.rs",
                 "auth/token_store.rs",
                 "auth/login.rs",
             ],

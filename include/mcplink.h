@@ -7447,11 +7447,46 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_authorization_param(mcplink_oauth
 
 /**
  * Sets whether tokens are bound to a key (DPoP), so that a stolen token is of no use. The key
- * is generated when needed, and saved with the tokens.
+ * is generated when needed, and saved with the tokens, unless mcplink_oauth_set_dpop_signer
+ * sets another one.
  *
  * @param dpop when access tokens are bound to a key of the client. Default: MCPLINK_DPOP_WHEN_ASKED.
  */
 MCPLINK_API mcplink_status_t mcplink_oauth_set_dpop(mcplink_oauth_t *oauth, mcplink_dpop dpop);
+
+/**
+ * Signs data with a key that can't be exported from its device or service. The function runs on
+ * threads that make calls and on threads that log in, possibly on several threads at once.
+ *
+ * @param data,len the data; valid until the callback returns.
+ * @param signature receives the signature by mcplink_output_set, in the format of JWS for the algorithm
+ * of the key (RFC 7518, section 3). For ES256 these are the two numbers r and s, 32 bytes each.
+ * @return MCPLINK_OK. Any other status means that the key can't be used: the call that needs the
+ * signature fails with MCPLINK_E_AUTH.
+ */
+typedef mcplink_status_t (*mcplink_sign_fn)(void *user, const void *data, size_t len, mcplink_output_t *signature);
+
+/**
+ * Sets the key that tokens are bound to (DPoP): a key that a device or service of the host
+ * holds, instead of a generated key. It has no effect with MCPLINK_DPOP_NEVER.
+ *
+ * @param algorithm the name of the JWS algorithm, for example "ES256". Only asymmetric algorithms
+ * are accepted.
+ * @param public_jwk,len the public key as a JWK (RFC 7517): a JSON object with the members that RFC
+ * 7638 requires for its thumbprint; len may be MCPLINK_NUL for text that ends in NUL. A key
+ * with private members is refused.
+ * @param callback see mcplink_sign_fn. NULL is refused.
+ * @param user,destroy passed to callback; destroy runs when another key is set, or when all
+ * settings, options and clients that use the key are freed.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_oauth_set_dpop_signer(mcplink_oauth_t *oauth,
+                                               const char *algorithm,
+                                               const char *public_jwk,
+                                               size_t len,
+                                               mcplink_sign_fn callback,
+                                               void *user,
+                                               mcplink_destroy_fn destroy);
 
 /**
  * Sets how long one request to an authorization server may take, so that a login fails soon if
@@ -7789,7 +7824,8 @@ MCPLINK_API mcplink_status_t mcplink_oauth_client_set_secret(mcplink_oauth_clien
 
 /**
  * Sets a private key, with which the client authenticates (private_key_jwt). The key is never
- * sent, so it is safer than a secret.
+ * sent, so it is safer than a secret. A key that can't be read is set with
+ * mcplink_oauth_client_set_signer.
  *
  * @param pem,len PEM text with the key: PKCS #8 with P-256, P-384, Ed25519 or RSA, or "RSA PRIVATE
  * KEY". len may be MCPLINK_NUL for text that ends in NUL. The text is copied, and appears in
@@ -7805,6 +7841,26 @@ mcplink_status_t mcplink_oauth_client_set_key(mcplink_oauth_client_t *client,
                                               size_t len,
                                               const char *key_id,
                                               bool pss);
+
+/**
+ * Sets a private key that a device or service of the host holds, with which the client
+ * authenticates (private_key_jwt). The key replaces a secret or key that was set before.
+ *
+ * @param algorithm the name of the JWS algorithm, for example "ES256". Only asymmetric algorithms
+ * are accepted.
+ * @param key_id the key id by which the authorization server knows the key (kid); NULL for no key
+ * id.
+ * @param callback see mcplink_sign_fn. NULL is refused.
+ * @param user,destroy passed to callback; destroy runs when the key is replaced, or when the client
+ * and all settings, options and clients that use the key are freed.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_oauth_client_set_signer(mcplink_oauth_client_t *client,
+                                                 const char *algorithm,
+                                                 const char *key_id,
+                                                 mcplink_sign_fn callback,
+                                                 void *user,
+                                                 mcplink_destroy_fn destroy);
 
 /**
  * Sets the audience (aud) of the signed statement (JWT) with which a client with a private key

@@ -970,6 +970,15 @@ template <class Text> mcplink_status_t give(mcplink_token_t *token, const Text &
         return secret ? give(token, *secret) : static_cast<mcplink_status_t>(MCPLINK_E_USER);
     }
 }
+template <class Bytes> mcplink_status_t give(mcplink_output_t *output, const Bytes &signature)
+{
+    if constexpr (std::is_convertible_v<const Bytes &, std::string_view>) {
+        const std::string_view bytes = signature;
+        return mcplink_output_set(output, bytes.data(), bytes.size());
+    } else {
+        return signature ? give(output, *signature) : static_cast<mcplink_status_t>(MCPLINK_E_USER);
+    }
+}
 /* The content of a store entry, which may be missing. */
 template <class Text> struct kept {
     Text content;
@@ -985,6 +994,10 @@ template <class Text> mcplink_status_t give(mcplink_token_t *token, const kept<T
 }
 template <class F> mcplink_status_t called(F &callable, mcplink_token_t *token) { return give(token, callable()); }
 template <class F> mcplink_status_t called(F &callable, mcplink_str_t about, mcplink_token_t *token) { return give(token, callable(view(about))); }
+template <class F> mcplink_status_t called(F &callable, const void *data, std::size_t size, mcplink_output_t *signature)
+{
+    return give(signature, callable(std::string_view(static_cast<const char *>(data), size)));
+}
 template <class F> mcplink_status_t called(F &callable, mcplink_str_t client, mcplink_str_t id, std::uint64_t lifetime, bool *is_first)
 {
     const std::optional<bool> answer = callable(view(client), view(id), milliseconds(static_cast<milliseconds::rep>(lifetime)));
@@ -1291,6 +1304,14 @@ public:
     {
         return note(mcplink_oauth_client_set_key(get(), pem.data(), pem.size(), key_id, pss), "oauth_client::key was refused");
     }
+    /* A key that a device or service holds: sign(std::string_view data) returns the signature, as
+       bytes or optional bytes. */
+    template <class F> oauth_client &signer(const char *algorithm, const char *key_id, F sign)
+    {
+        return note(detail::hand_over<mcplink_sign_fn>([&](auto... c) { return mcplink_oauth_client_set_signer(get(), algorithm, key_id, c...); },
+                                                       std::move(sign)),
+                    "oauth_client::signer was refused");
+    }
     oauth_client &audience(const char *audience) noexcept
     {
         return note(mcplink_oauth_client_set_audience(get(), audience), "oauth_client::audience was refused");
@@ -1349,6 +1370,17 @@ public:
         detail::loading<Load> loads{std::move(load)};
         return with<mcplink_store_load_fn, mcplink_store_save_fn, mcplink_store_remove_fn>("oauth::store was refused", mcplink_oauth_set_store,
                                                                                            std::move(loads), std::move(save), std::move(remove));
+    }
+    /* The key that tokens are bound to: sign(std::string_view data) returns the signature, as bytes
+       or optional bytes. */
+    template <class F> oauth &dpop_signer(const char *algorithm, std::string_view public_jwk, F sign)
+    {
+        return note(detail::hand_over<mcplink_sign_fn>(
+                        [&](auto... c) {
+                            return mcplink_oauth_set_dpop_signer(get(), algorithm, public_jwk.data() ? public_jwk.data() : "", public_jwk.size(), c...);
+                        },
+                        std::move(sign)),
+                    "oauth::dpop_signer was refused");
     }
     /* callback(login &) lets the person log in, for hosts that can show a page and observe its
        redirects. An exception refuses the login. */

@@ -239,7 +239,7 @@ pub(super) fn sign_jwt(signer: &dyn Signer, mut header: Value, claims: &Value) -
 }
 
 /// Whether a signature algorithm is asymmetric: its signatures are verified with a public key.
-pub(super) fn is_asymmetric(algorithm: &str) -> bool {
+pub(crate) fn is_asymmetric(algorithm: &str) -> bool {
     matches!(
         algorithm,
         "ES256" | "ES384" | "ES512" | "RS256" | "RS384" | "RS512" | "PS256" | "PS384" | "PS512"

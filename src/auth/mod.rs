@@ -67,6 +67,8 @@ pub use client::{ClientDocument, RegisteredClient};
 pub use dpop::DpopUse;
 pub use enterprise::{IdentityProvider, SubjectToken};
 pub use file_store::FileStore;
+#[cfg(feature = "cffi")]
+pub(crate) use key::is_asymmetric;
 pub use key::{Signer, SigningKey};
 pub use login::{Login, LoginAttempt, UserAgent};
 pub use oauth::OAuth;

@@ -22,6 +22,12 @@ impl mcplink_output_t {
         Tagged::new(Self { bytes: None })
     }
 
+    /// Takes the bytes that the host has set.
+    #[cfg(feature = "auth")]
+    pub(super) fn take(&mut self) -> Option<Vec<u8>> {
+        self.bytes.take()
+    }
+
     /// Takes the text that the host has set; `None` if the host has set no text, or a blank one.
     /// Bytes that are not UTF-8 are replaced.
     pub(super) fn take_text(&mut self) -> Option<String> {

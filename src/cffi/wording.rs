@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// The settings of Rust that error texts and log records name, with their names in C.
-const NAMES: [(&str, &str); 42] = [
+const NAMES: [(&str, &str); 43] = [
     (
         "Browser::show, Browser::program",
         "mcplink_oauth_set_browser",
@@ -99,6 +99,7 @@ const NAMES: [(&str, &str); 42] = [
         "OAuthBuilder::authorization_param",
         "mcplink_oauth_set_authorization_param",
     ),
+    ("OAuthBuilder::dpop_key", "mcplink_oauth_set_dpop_signer"),
     (
         "OAuthBuilder::login_timeout",
         "mcplink_oauth_set_login_timeout_ms",

@@ -678,6 +678,102 @@ static void workloads_and_organisations(void)
     mcplink_oauth_client_free(me), mcplink_oauth_client_free(at_provider);
 }
 
+/* What a key does that the host holds. */
+static struct {
+    mcplink_status_t status;
+    const char *signature;
+    atomic_int signs;
+} device;
+
+static mcplink_status_t sign(void *user, const void *data, size_t len, mcplink_output_t *signature)
+{
+    CHECK(*(int *)user == 10 && len > 10 && memchr(data, '.', len) != NULL);
+    device.signs++;
+    if (device.signature) CHECK(mcplink_output_set(signature, device.signature, MCPLINK_NUL) == MCPLINK_OK);
+    return device.status;
+}
+
+/* Whether a signed text ends with the signature of the device; how long its header is. */
+static size_t signed_by_device(const char *text)
+{
+    char expected[64];
+    const char *last = strrchr(text, '.');
+    part(expected, device.signature);
+    CHECK(last != NULL && strcmp(last + 1, expected) == 0);
+    return strcspn(text, ".");
+}
+
+#define ME mcplink_oauth_client_new("https://login.example", "me")
+#define JWK "{\"kty\":\"EC\",\"crv\":\"P-256\",\"x\":\"eA\",\"y\":\"eQ\"}"
+
+/* Keys that only sign. */
+static void devices(void)
+{
+    mcplink_oauth_t *oauth;
+    mcplink_oauth_client_t *me = mcplink_oauth_client_new(issuer.url, "me");
+    mcplink_client_t *c;
+    size_t without_id;
+    issuer_forget();
+    device.status = MCPLINK_OK, device.signature = "\xffsigned";
+    REFUSES(oauth_client, ME, mcplink_oauth_client_set_signer(it, "ES256", NULL, NULL, &one, count_end));
+    REFUSES(oauth_client, ME, mcplink_oauth_client_set_signer(it, " ", NULL, sign, &one, count_end));
+    REFUSES(oauth_client, ME, mcplink_oauth_client_set_signer(it, "HS256", NULL, sign, &one, count_end));
+    REFUSES(oauth, mcplink_oauth_new(), mcplink_oauth_set_dpop_signer(it, "ES256", JWK, MCPLINK_NUL, NULL, &one, count_end));
+    REFUSES(oauth, mcplink_oauth_new(), mcplink_oauth_set_dpop_signer(it, "none", JWK, MCPLINK_NUL, sign, &one, count_end));
+    REFUSES(oauth, mcplink_oauth_new(), mcplink_oauth_set_dpop_signer(it, "ES256", NULL, 0, sign, &one, count_end));
+    REFUSES(oauth, mcplink_oauth_new(), mcplink_oauth_set_dpop_signer(it, "ES256", "[]", MCPLINK_NUL, sign, &one, count_end));
+    REFUSES(oauth, mcplink_oauth_new(), mcplink_oauth_set_dpop_signer(it, "ES256", "{}", MCPLINK_NUL, sign, &one, count_end));
+    REFUSES(oauth, mcplink_oauth_new(), mcplink_oauth_set_dpop_signer(it, "ES256", "{\"kty\":\"EC\",\"d\":\"secret\"}", MCPLINK_NUL, sign, &one, count_end));
+    ENDED(9);
+
+    /* The client. */
+    oauth = mcplink_oauth_new();
+    CHECK(mcplink_oauth_client_set_signer(me, "ES256", NULL, sign, &one, count_end) == MCPLINK_OK);
+    CHECK(mcplink_oauth_client_set_signer(me, "ES256", NULL, sign, &ten, count_end) == MCPLINK_OK);
+    ENDED(1);
+    CHECK(mcplink_oauth_set_client_credentials(oauth) == MCPLINK_OK && mcplink_oauth_add_client(oauth, me) == MCPLINK_OK);
+    c = open_client(oauth);
+    CHECK(device.signs == 1 && issuer.assertions == 1 && issuer.secrets == 0);
+    without_id = signed_by_device(issuer.client_assertion);
+    mcplink_client_free(c);
+    /* The settings have a copy. */
+    CHECK(mcplink_oauth_client_set_secret(me, "s3cret") == MCPLINK_OK);
+    ENDED(0);
+    mcplink_oauth_free(oauth);
+    ENDED(10);
+
+    oauth = mcplink_oauth_new();
+    CHECK(mcplink_oauth_client_set_signer(me, "ES256", "key 1", sign, &ten, count_end) == MCPLINK_OK);
+    CHECK(mcplink_oauth_set_client_credentials(oauth) == MCPLINK_OK && mcplink_oauth_add_client(oauth, me) == MCPLINK_OK);
+    mcplink_oauth_client_free(me);
+    device.status = MCPLINK_E_USER;
+    CHECK(strstr(fails(oauth, MCPLINK_E_AUTH, ""), "that signs returned -17") != NULL);
+    device.status = MCPLINK_PENDING;
+    CHECK(strstr(fails(oauth, MCPLINK_E_AUTH, ""), "that signs returned 2") != NULL);
+    device.status = MCPLINK_OK, device.signature = NULL;
+    CHECK(strstr(fails(oauth, MCPLINK_E_AUTH, ""), "mcplink_output_set") != NULL);
+    device.signature = "";
+    CHECK(strstr(fails(oauth, MCPLINK_E_AUTH, ""), "mcplink_output_set") != NULL);
+    CHECK(issuer.assertions == 1);
+    device.signature = "signed";
+    c = open_client(oauth);
+    CHECK(issuer.assertions == 2 && signed_by_device(issuer.client_assertion) > without_id);
+    mcplink_client_free(c);
+    ENDED(0);
+
+    /* Tokens that are bound to a key, which this server has no use for. */
+    issuer_forget();
+    CHECK(mcplink_oauth_set_dpop_signer(oauth, "ES256", JWK, MCPLINK_NUL, sign, &one, count_end) == MCPLINK_OK);
+    CHECK(mcplink_oauth_set_dpop_signer(oauth, "ES384", JWK, strlen(JWK), sign, &ten, count_end) == MCPLINK_OK);
+    ENDED(1);
+    CHECK(mcplink_oauth_set_dpop(oauth, MCPLINK_DPOP_ALWAYS) == MCPLINK_OK);
+    fails(oauth, MCPLINK_E_AUTH, "");
+    CHECK(issuer.proofs >= 1);
+    signed_by_device(issuer.proof);
+    mcplink_oauth_free(oauth);
+    ENDED(20);
+}
+
 /* What belongs to a function ends once, with the last one that has it. */
 static void ends(void)
 {
@@ -734,6 +830,7 @@ int main(int argc, char **argv)
     browsers();
     machines();
     workloads_and_organisations();
+    devices();
     ends();
     ENDED(0);
     resource_end();

@@ -241,6 +241,11 @@ static mcplink_status_t on_event_replay(void *user, mcplink_str_t session, uint6
 
 static void on_event_forget(void *user, mcplink_str_t session, uint64_t stream) { (void)user, (void)stream, use_text(session); }
 
+static mcplink_status_t on_sign(void *user, const void *data, size_t len, mcplink_output_t *signature)
+{
+    return (void)user, (void)data, (void)len, mcplink_output_set(signature, "\xff signed", elsewhere++ % 9);
+}
+
 static mcplink_status_t on_schema_compile(void *user, mcplink_str_t schema, void **compiled, mcplink_output_t *reason)
 {
     (void)user, use_text(schema), *compiled = malloc(1);

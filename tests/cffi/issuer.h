@@ -27,6 +27,8 @@ static struct {
     atomic_int granted;
     /* What the last token request was. */
     char grant[128], assertion[2048];
+    /* By what its client and its key were proved. */
+    char client_assertion[2048], proof[2048];
     /* Where the last login was to lead. */
     char redirect[512];
 } issuer;
@@ -178,15 +180,16 @@ static inline void authorize(int fd, const char *query)
 
 static inline void give_token(int fd, const char *head, const char *form)
 {
-    char code[64], scope[128], text[1024], verifier[256], secret[16];
+    char code[64], scope[128], text[1024], verifier[256];
+    const char *proof = strcasestr(head, "\r\ndpop:");
     int number;
     issuer.tokens++;
     param(form, "grant_type", issuer.grant, sizeof issuer.grant);
     param(form, "scope", scope, sizeof scope);
     param(form, "assertion", issuer.assertion, sizeof issuer.assertion);
     issuer.secrets += strcasestr(head, "\r\nauthorization: Basic bWU6czNjcmV0") != NULL; /* me:s3cret */
-    issuer.assertions += *param(form, "client_assertion", secret, sizeof secret) != 0;
-    issuer.proofs += strcasestr(head, "\r\ndpop:") != NULL;
+    issuer.assertions += *param(form, "client_assertion", issuer.client_assertion, sizeof issuer.client_assertion) != 0;
+    issuer.proofs += proof != NULL && sscanf(proof, "%*s %2047s", issuer.proof) == 1;
     if (issuer.refuses_token != NULL) {
         snprintf(text, sizeof text, "{\"error\":\"%s\"}", issuer.refuses_token);
         respond(fd, "400 Bad Request", "", text);
@@ -214,7 +217,7 @@ static inline void give_token(int fd, const char *head, const char *form)
     }
     snprintf(text, sizeof text,
              "{\"access_token\":\"token-%d\",\"token_type\":\"%s\",\"expires_in\":3600,\"refresh_token\":\"refresh-%d\",\"scope\":\"%s\"}", number,
-             strcasestr(head, "\r\ndpop:") ? "DPoP" : "Bearer", number, issuer.scopes[number]);
+             proof ? "DPoP" : "Bearer", number, issuer.scopes[number]);
     respond(fd, "200 OK", "", text);
 }
 
@@ -275,7 +278,7 @@ static inline void issuer_forget(void)
 {
     issuer.refuses_login = issuer.refuses_token = NULL;
     issuer.logins = issuer.registrations = issuer.tokens = issuer.refreshes = issuer.secrets = issuer.assertions = issuer.proofs = 0;
-    issuer.grant[0] = issuer.assertion[0] = issuer.redirect[0] = 0;
+    issuer.grant[0] = issuer.assertion[0] = issuer.redirect[0] = issuer.client_assertion[0] = issuer.proof[0] = 0;
 }
 
 /* The server that takes the tokens. */

@@ -48,6 +48,10 @@ static mcplink_status_t on_event_replay(void *user, mcplink_str_t session, uint6
     return (void)user, (void)session, (void)stream, (void)after, (void)replay, MCPLINK_OK;
 }
 static void on_event_forget(void *user, mcplink_str_t session, uint64_t stream) { (void)user, (void)session, (void)stream; }
+static mcplink_status_t on_sign(void *user, const void *data, size_t len, mcplink_output_t *signature)
+{
+    return (void)user, (void)data, (void)len, mcplink_output_set(signature, "signed", MCPLINK_NUL);
+}
 static void on_authenticate(void *user, mcplink_http_request_t *request) { (void)user, (void)request; }
 static mcplink_status_t on_begin(void *user, const mcplink_http_head_t *head, int64_t length) { (void)user, (void)head, (void)length; return MCPLINK_OK; }
 static mcplink_status_t on_write(void *user, const void *bytes, size_t len) { (void)user, (void)bytes, (void)len; return MCPLINK_OK; }
@@ -103,6 +107,9 @@ static void of_options(void)
     OAUTH(mcplink_oauth_set_workload(a, NULL, on_statement, user, count_end));
     OAUTH(mcplink_oauth_set_enterprise(a, "https://x", registered, MCPLINK_SUBJECT_SAML2, on_bearer, user, count_end));
     OAUTH(mcplink_oauth_set_store(a, on_load, on_save, on_remove, user, count_end));
+    OAUTH(mcplink_oauth_set_dpop_signer(a, "ES256", "{\"kty\":\"EC\"}", MCPLINK_NUL, on_sign, user, count_end));
+    REPLACED(mcplink_oauth_client_set_signer(registered, "ES256", NULL, on_sign, user, count_end), mcplink_oauth_client_free(registered));
+    registered = mcplink_oauth_client_new_for_any("x");
     OAUTH(mcplink_oauth_on_log(a, MCPLINK_LOG_DEBUG, on_log, user, count_end));
     mcplink_oauth_client_free(registered);
     tokens = mcplink_resource_server_new("https://x", "https://x");

@@ -92,6 +92,10 @@ static mcplink_status_t on_event_replay(void *user, mcplink_str_t session, uint6
     return (void)user, (void)session, (void)stream, (void)after, (void)replay, MCPLINK_OK;
 }
 static void on_event_forget(void *user, mcplink_str_t session, uint64_t stream) { (void)user, (void)session, (void)stream; }
+static mcplink_status_t on_sign(void *user, const void *data, size_t len, mcplink_output_t *signature)
+{
+    return (void)user, (void)data, (void)len, mcplink_output_set(signature, "signed", MCPLINK_NUL);
+}
 static mcplink_status_t send_nowhere(void *user, const void *bytes, size_t len) { return (void)user, (void)bytes, (void)len, MCPLINK_OK; }
 
 /* What the log was told last, and how often. */

@@ -69,6 +69,7 @@ RESTRICTS = {
     "mcplink_oauth_add_client": "",
     "mcplink_oauth_set_authorization_param": "value=empty",
     "mcplink_oauth_set_dpop": "",
+    "mcplink_oauth_set_dpop_signer": "",
     "mcplink_oauth_set_enterprise": "",
     "mcplink_oauth_set_proxy": "",
     "mcplink_oauth_set_root_certificates": "",
@@ -78,6 +79,7 @@ RESTRICTS = {
     "mcplink_oauth_client_set_audience": "",
     "mcplink_oauth_client_set_key": "key_id",
     "mcplink_oauth_client_set_secret": "",
+    "mcplink_oauth_client_set_signer": "key_id",
 }
 
 # What takes nothing that could be missing, with which something is restricted or let go by its name.
@@ -198,6 +200,7 @@ GOOD = {
 TEXTS = {
     "pem": "certificate", "url": '"https://login.example/keys"', "schema": '"{\\"type\\":\\"object\\"}"', "icons": '"[{\\"src\\":\\"https://a.example/i\\"}]"',
     "meta": '"{}"', "annotations": '"{}"', "settings": '"{}"', "json": '"{\\"keys\\":[]}"', "issuer": '"https://second.example"', "target": '"t"',
+    "algorithm": '"ES256"', "public_jwk": '"{\\"kty\\":\\"EC\\"}"',
     "host": '"files.example"', "origin": '"https://files.example"', "audience": '"https://files.example/mcp"', "token": '"token"',
 }
 ENUMS = {
@@ -349,7 +352,7 @@ SIGNATURES = {"mcplink_authenticate_fn": "void(mcplink::http_request &)", "mcpli
               "mcplink_guard_fn": "mcplink_decision(mcplink::guarded_request &)",
               "mcplink_schema_free_fn": "std::function<bool(std::string_view, mcplink::output &)>(std::string_view, mcplink::output &)",
               "mcplink_state_claim_fn": "bool(std::string_view, std::string_view, std::chrono::milliseconds)",
-              "mcplink_statement_fn": "std::string(std::string_view)", "mcplink_bearer_fn": "std::string()"}
+              "mcplink_statement_fn": "std::string(std::string_view)", "mcplink_sign_fn": "std::string(std::string_view)", "mcplink_bearer_fn": "std::string()"}
 # How an object of the wrapper is made, and what takes it.
 MADE = {
     "http_options": ("mcplink::http_options it;", "serves(it)"),

@@ -82,14 +82,15 @@ fn unsupported() -> Error {
 #[cfg(feature = "auth")]
 mod with {
     use std::ffi::c_void;
-    use std::sync::Arc;
+    use std::sync::{Arc, Weak};
 
     use zeroize::Zeroizing;
 
     use super::Made;
     use crate::auth::{
         Browser, CallbackUserAgent, DpopUse, FileStore, IdentityProvider, Login, LoginAttempt,
-        OAuth, OAuthBuilder, RegisteredClient, Secret, SigningKey, Store, SubjectToken, UserAgent,
+        OAuth, OAuthBuilder, RegisteredClient, Secret, Signer, SigningKey, Store, SubjectToken,
+        UserAgent,
     };
     use crate::cffi::arg::invalid;
     use crate::cffi::auth::grant_type::{VisitFn, Way, mcplink_subject};
@@ -97,12 +98,14 @@ mod with {
     use crate::cffi::auth::registered::{Proof, Registered};
     use crate::cffi::auth::running_callbacks::{Entered, Inside};
     use crate::cffi::auth::settings::{Settings, mcplink_dpop};
+    use crate::cffi::auth::signer::{HostKey, mcplink_sign_fn};
     use crate::cffi::auth::token_store::{Functions, TokenStore};
     use crate::cffi::handle::{Lent, Tagged};
     use crate::cffi::log;
+    use crate::cffi::output::mcplink_output_t;
     use crate::cffi::text::{Text, mcplink_str_t};
     use crate::cffi::token::mcplink_token_t;
-    use crate::cffi::user::{Hook, call_back};
+    use crate::cffi::user::{Callback, Hook, call_back};
     use crate::error::{Error, ErrorKind, Result};
     use crate::protocol::{LogLevel, LogRecord};
     use crate::transport::http::{
@@ -166,6 +169,73 @@ mod with {
         }
     }
 
+    /// A key of the host that signs by its callback.
+    struct HostSigner {
+        key: Unowned,
+        inside: Arc<Inside>,
+    }
+
+    /// The parts of a [`HostKey`]. The settings own the callback: so the user data is destroyed
+    /// when the settings are released, and not when the last abandoned login has ended.
+    struct Unowned {
+        algorithm: String,
+        public_jwk: String,
+        id: Option<String>,
+        hook: Weak<Hook<SignFn>>,
+    }
+
+    type SignFn = Callback<mcplink_sign_fn>;
+
+    impl HostSigner {
+        fn new(key: &HostKey, inside: &Arc<Inside>) -> Self {
+            let HostKey {
+                algorithm,
+                public_jwk,
+                id,
+                hook,
+            } = key;
+            Self {
+                key: Unowned {
+                    algorithm: algorithm.clone(),
+                    public_jwk: public_jwk.clone(),
+                    id: id.clone(),
+                    hook: Arc::downgrade(hook),
+                },
+                inside: Arc::clone(inside),
+            }
+        }
+    }
+
+    impl Signer for HostSigner {
+        fn algorithm(&self) -> &str {
+            &self.key.algorithm
+        }
+
+        fn public_jwk(&self) -> String {
+            self.key.public_jwk.clone()
+        }
+
+        fn sign(&self, data: &[u8]) -> Result<Vec<u8>> {
+            let entered = self.inside.enter()?;
+            let hook = self.key.hook.upgrade().expect("the settings own it");
+            let mut signature = mcplink_output_t::new();
+            let out = signature.as_mut_ptr();
+            // SAFETY: the header requires valid arguments; data and signature outlive the call.
+            entered.ask("that signs", || unsafe {
+                (hook.callback)(hook.user.ptr(), data.as_ptr().cast(), data.len(), out)
+            })?;
+            let made = signature.take().filter(|bytes| !bytes.is_empty());
+            made.ok_or_else(|| {
+                let text = "the function that signs gave no signature (mcplink_output_set)";
+                Error::new(ErrorKind::Auth, text)
+            })
+        }
+
+        fn key_id(&self) -> Option<&str> {
+            self.key.id.as_deref()
+        }
+    }
+
     /// Begins the builder: the way to a token, and the clients that were registered beforehand.
     fn begin(settings: &Settings, inside: &Arc<Inside>) -> Result<OAuthBuilder> {
         let Settings {
@@ -175,7 +245,7 @@ mod with {
             clients,
             ..
         } = settings;
-        let mut others = clients.iter().map(registered);
+        let mut others = clients.iter().map(|client| registered(client, inside));
         let mut first = |who: &str| {
             others.next().unwrap_or_else(|| {
                 let text = format!(
@@ -217,9 +287,9 @@ mod with {
             Way::Enterprise {
                 endpoint, client, ..
             } => {
+                let client = registered(client, inside)?;
                 let inside = Arc::clone(inside);
-                let provider =
-                    IdentityProvider::new(endpoint, registered(client)?, move || subject(&inside));
+                let provider = IdentityProvider::new(endpoint, client, move || subject(&inside));
                 OAuth::enterprise(provider, first("the organisation's way")?)
             }
         };
@@ -238,17 +308,16 @@ mod with {
             scopes,
             asks_offline,
             params,
-            dpop,
             store,
             step_timeout,
             login_timeout,
             everywhere,
             proxy,
             roots,
-            // The others are read by `begin`, and the log hook for each log record.
+            // The others are read by `begin` and `bound`, and the log hook for each log record.
             ..
         } = settings;
-        let mut builder = begin(settings, inside)?;
+        let mut builder = bound(begin(settings, inside)?, settings, inside);
         if let Some(name) = client_name {
             builder = builder.client_name(name);
         }
@@ -288,20 +357,24 @@ mod with {
         };
         let inside = Arc::clone(inside);
         Ok(builder
-            .dpop(dpop_use(*dpop))
             .allow_private_addresses(*everywhere)
             .on_log(move |line| tell(&inside, line)))
     }
 
-    fn dpop_use(dpop: mcplink_dpop) -> DpopUse {
-        match dpop {
+    /// Sets whether tokens are bound to a key, and to which key.
+    fn bound(builder: OAuthBuilder, settings: &Settings, inside: &Arc<Inside>) -> OAuthBuilder {
+        let builder = builder.dpop(match settings.dpop {
             mcplink_dpop::MCPLINK_DPOP_WHEN_ASKED => DpopUse::WhenAsked,
             mcplink_dpop::MCPLINK_DPOP_NEVER => DpopUse::Never,
             mcplink_dpop::MCPLINK_DPOP_ALWAYS => DpopUse::Always,
+        });
+        match &settings.dpop_key {
+            Some(key) => builder.dpop_key(HostSigner::new(key, inside)),
+            None => builder,
         }
     }
 
-    fn registered(client: &Registered) -> Result<RegisteredClient> {
+    fn registered(client: &Registered, inside: &Arc<Inside>) -> Result<RegisteredClient> {
         let Registered {
             issuer,
             id,
@@ -318,6 +391,7 @@ mod with {
         Ok(match proof {
             Proof::None => made,
             Proof::Secret(secret) => made.secret(secret.clone()),
+            Proof::Signer(key) => made.key(HostSigner::new(key, inside)),
             Proof::Key { pem, id, pss } => {
                 let mut key = SigningKey::from_pem(pem)?;
                 if let Some(id) = id {

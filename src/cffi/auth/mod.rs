@@ -4,6 +4,7 @@
 //!  oauth              the settings object and its setters;  settings  the data of the object
 //!  grant_type         the grant types;  token_store  the token store
 //!  registered         a client that is registered with an authorization server
+//!  signer             a key that the host's device or service holds
 //!  login              a pending login, and the answer of the host
 //!  running_callbacks  the callbacks that run at the moment, and the wait for their end
 //!  authorizer         the authorizer, built from the settings for the clients that use them
@@ -19,6 +20,7 @@ mod oauth;
 mod registered;
 mod running_callbacks;
 mod settings;
+mod signer;
 mod token_store;
 
 pub(super) use self::authorizer::Made;

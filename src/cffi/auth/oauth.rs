@@ -9,6 +9,7 @@ use super::authorizer::Made;
 use super::grant_type::{Way, mcplink_login_fn, mcplink_statement_fn, mcplink_subject};
 use super::registered::mcplink_oauth_client_t;
 use super::settings::{Settings, mcplink_dpop};
+use super::signer::{self, HostKey, mcplink_sign_fn};
 use super::token_store::{
     Functions, TokenStore, mcplink_store_load_fn, mcplink_store_remove_fn, mcplink_store_save_fn,
 };
@@ -18,6 +19,7 @@ use crate::cffi::arg::invalid;
 use crate::cffi::entry::{Outcome, free, own, value};
 use crate::cffi::fallible::fallible;
 use crate::cffi::handle::{Kind as ObjectKind, Object};
+use crate::cffi::json::typed;
 use crate::cffi::log::{self, mcplink_log_fn};
 use crate::cffi::refusal::{self, Refusal, taken};
 use crate::cffi::status::mcplink_status_t;
@@ -184,11 +186,36 @@ actions! {
     }
 
     /// Sets whether tokens are bound to a key (DPoP), so that a stolen token is of no use. The key
-    /// is generated when needed, and saved with the tokens.
+    /// is generated when needed, and saved with the tokens, unless mcplink_oauth_set_dpop_signer
+    /// sets another one.
     ///
     /// dpop: when access tokens are bound to a key of the client. Default: MCPLINK_DPOP_WHEN_ASKED.
     fn mcplink_oauth_set_dpop(dpop: arg::mcplink_dpop) {
         oauth.dpop = mcplink_dpop::read(dpop, "use of DPoP")?
+    }
+
+    /// Sets the key that tokens are bound to (DPoP): a key that a device or service of the host
+    /// holds, instead of a generated key. It has no effect with MCPLINK_DPOP_NEVER.
+    ///
+    /// algorithm: the name of the JWS algorithm, for example "ES256". Only asymmetric algorithms
+    /// are accepted.
+    /// public_jwk, len: the public key as a JWK (RFC 7517): a JSON object with the members that RFC
+    /// 7638 requires for its thumbprint; len may be MCPLINK_NUL for text that ends in NUL. A key
+    /// with private members is refused.
+    /// callback: see mcplink_sign_fn. NULL is refused.
+    /// user, destroy: passed to callback; destroy runs when another key is set, or when all
+    /// settings, options and clients that use the key are freed.
+    fn mcplink_oauth_set_dpop_signer(
+        algorithm: *const c_char,
+        public_jwk: *const c_char,
+        len: usize,
+        callback: mcplink_sign_fn; user
+    ) {
+        let algorithm = filled(algorithm, "algorithm")?;
+        let jwk = typed(public_jwk, len, "public_jwk")?.ok_or_else(|| missing("public_jwk"))?;
+        let mut key = HostKey::new(algorithm, callback, user)?;
+        key.public_jwk = signer::public_jwk(&jwk)?;
+        oauth.dpop_key = Some(key);
     }
 
     /// Sets how long one request to an authorization server may take, so that a login fails soon if

@@ -3,6 +3,7 @@
 use std::ffi::c_char;
 
 use super::Hidden;
+use super::signer::{HostKey, mcplink_sign_fn};
 use crate::cffi::actions::actions;
 use crate::cffi::entry::{free, own};
 use crate::cffi::handle::{Kind as ObjectKind, Object};
@@ -63,6 +64,7 @@ pub(super) enum Proof {
         id: Option<String>,
         pss: bool,
     },
+    Signer(HostKey),
 }
 
 /// Makes a registered OAuth client.
@@ -118,7 +120,8 @@ actions! {
     }
 
     /// Sets a private key, with which the client authenticates (private_key_jwt). The key is never
-    /// sent, so it is safer than a secret.
+    /// sent, so it is safer than a secret. A key that can't be read is set with
+    /// mcplink_oauth_client_set_signer.
     ///
     /// pem, len: PEM text with the key: PKCS #8 with P-256, P-384, Ed25519 or RSA, or "RSA PRIVATE
     /// KEY". len may be MCPLINK_NUL for text that ends in NUL. The text is copied, and appears in
@@ -143,6 +146,27 @@ actions! {
             id: id.map(str::to_owned),
             pss,
         };
+    }
+
+    /// Sets a private key that a device or service of the host holds, with which the client
+    /// authenticates (private_key_jwt). The key replaces a secret or key that was set before.
+    ///
+    /// algorithm: the name of the JWS algorithm, for example "ES256". Only asymmetric algorithms
+    /// are accepted.
+    /// key_id: the key id by which the authorization server knows the key (kid); NULL for no key
+    /// id.
+    /// callback: see mcplink_sign_fn. NULL is refused.
+    /// user, destroy: passed to callback; destroy runs when the key is replaced, or when the client
+    /// and all settings, options and clients that use the key are freed.
+    fn mcplink_oauth_client_set_signer(
+        algorithm: *const c_char,
+        key_id: *const c_char,
+        callback: mcplink_sign_fn; user
+    ) {
+        let (algorithm, id) = (filled(algorithm, "algorithm")?, optional(key_id, "key_id")?);
+        let mut key = HostKey::new(algorithm, callback, user)?;
+        key.id = id.map(str::to_owned);
+        client.registered.proof = Proof::Signer(key);
     }
 
     /// Sets the audience (aud) of the signed statement (JWT) with which a client with a private key

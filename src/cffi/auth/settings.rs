@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::grant_type::Way;
 use super::registered::Registered;
+use super::signer::HostKey;
 use super::token_store::TokenStore;
 use crate::cffi::arg::enumeration;
 use crate::cffi::log;
@@ -24,6 +25,8 @@ pub(super) struct Settings {
     /// Further parameters of the authorization request, with their names.
     pub(super) params: Vec<(String, String)>,
     pub(super) dpop: mcplink_dpop,
+    /// The key that tokens are bound to; `None` for a generated key.
+    pub(super) dpop_key: Option<HostKey>,
     pub(super) store: TokenStore,
     pub(super) step_timeout: Option<Duration>,
     pub(super) login_timeout: Option<Duration>,
