@@ -1,0 +1,206 @@
+/* What a host in C++ does itself: request states that count once, validators, events of sessions, and keys that only sign. */
+#include "check.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+/* A client and a server in this process. */
+struct linked {
+    mcplink::server server;
+    mcplink::transport here, there;
+    mcplink::session session;
+    mcplink::client client;
+};
+
+static std::unique_ptr<linked> link(const mcplink::server_options &of_server, mcplink::client_options &of_client,
+                                    const std::function<void(mcplink::server &)> &fill)
+{
+    auto server = mcplink::server::make(of_server);
+    CHECK(worked(server));
+    fill(*server);
+    auto ends = mcplink::transport::pair();
+    CHECK(worked(ends));
+    auto session = server->attach(ends->first);
+    CHECK(worked(session));
+    auto client = mcplink::client::open(of_client.transport(ends->second));
+    CHECK(worked(client));
+    return std::unique_ptr<linked>(
+        new linked{std::move(*server), std::move(ends->first), std::move(ends->second), std::move(*session), std::move(*client)});
+}
+
+static constexpr std::string_view object = R"({"type":"object"})";
+
+/* Values fit if they are short. */
+static void validates()
+{
+    struct numbers {
+        std::atomic<int> compiled{0}, checked{0};
+        std::atomic<bool> throws{false};
+    } seen;
+    {
+        const auto compile = [&seen, held = alive()](std::string_view schema, mcplink::output &reason) -> std::function<bool(std::string_view, mcplink::output &)> {
+            seen.compiled++;
+            if (schema.find("unknown") != std::string_view::npos) {
+                CHECK(reason.set("it has something unknown"));
+                return nullptr;
+            }
+#ifdef MCPLINK_EXCEPTIONS
+            if (schema.find("throws") != std::string_view::npos) throw 42;
+#endif
+            return [&seen, held](std::string_view json, mcplink::output &fault) {
+                seen.checked++;
+#ifdef MCPLINK_EXCEPTIONS
+                if (seen.throws) throw 42;
+#endif
+                if (json.size() < 20) return true;
+                CHECK(fault.set("expected something short"));
+                return false;
+            };
+        };
+        mcplink::server_options of_server("validates", "1.0");
+        mcplink::client_options of_client;
+        of_server.validator(compile);
+        of_client.validator(compile).revisions("2025-11-25");
+        auto all = link(of_server, of_client, [](mcplink::server &server) {
+            CHECK(server.add_tool(mcplink::tool("echo", "").input_schema(object).output_schema(object),
+                                  [](const mcplink::request &asked, mcplink::responder &answer) { CHECK(answer.structured(asked.args().text())); }));
+            auto refused = server.add_tool(mcplink::tool("other", "").input_schema(R"({"type":"object","unknown":1})"),
+                                           [](const mcplink::request &, mcplink::responder &) { return "no"; });
+            CHECK(failed_with(refused, MCPLINK_E_INVALID) && refused.error().message().find("it has something unknown") != std::string_view::npos);
+#ifdef MCPLINK_EXCEPTIONS
+            CHECK(failed_with(server.add_tool(mcplink::tool("other", "").input_schema(R"({"type":"object","throws":1})"),
+                                              [](const mcplink::request &, mcplink::responder &) { return "no"; }),
+                              MCPLINK_E_INVALID));
+#endif
+        });
+        CHECK(seen.compiled >= 3);
+        CHECK(worked(all->client.list_tools()));
+        CHECK(worked(all->client.call_tool("echo", R"({"a":1})")) && seen.checked == 3);
+        auto answer = all->client.call_tool("echo", R"({"a":"a text that is too long"})");
+        CHECK(worked(answer) && answer->is_tool_error() && answer->text().find("expected something short") != std::string_view::npos);
+#ifdef MCPLINK_EXCEPTIONS
+        seen.throws = true;
+        answer = all->client.call_tool("echo", R"({"a":1})");
+        CHECK(worked(answer) && answer->is_tool_error());
+#endif
+    }
+    CHECK(alive::count == 0);
+}
+
+/* States count only if the store says so. */
+static void claims()
+{
+    std::optional<bool> says;
+    bool throws = false;
+    int paid = 0;
+    {
+        mcplink::server_options of_server("claims", "1.0");
+        mcplink::client_options of_client;
+        of_server.state_store([&, held = alive()](std::string_view client, std::string_view id, mcplink::milliseconds lifetime) {
+            CHECK(!client.empty() && id.size() == 32 && lifetime > 0ms && lifetime <= 10min);
+#ifdef MCPLINK_EXCEPTIONS
+            if (throws) throw 42;
+#endif
+            return says;
+        });
+        of_client.revisions("2026-07-28").on_elicit([](const mcplink::request &, mcplink::responder &answer) {
+            CHECK(answer.json(R"({"action":"accept","content":{}})"));
+        });
+        auto all = link(of_server, of_client, [&](mcplink::server &server) {
+            CHECK(server.add_tool(mcplink::tool("pay", ""), [&](const mcplink::request &, mcplink::responder &answer) {
+                auto sure = answer.confirm("sure", "Sure?");
+                CHECK(worked(sure));
+                if (!*sure) return;
+                paid++;
+                CHECK(answer.text("paid"));
+            }));
+        });
+        CHECK(!all->client.call_tool("pay") && paid == 0);
+        says = false;
+        CHECK(!all->client.call_tool("pay") && paid == 0);
+        says = true;
+        auto done = all->client.call_tool("pay");
+        CHECK(worked(done) && done->text() == "paid" && paid == 1);
+        throws = true;
+#ifdef MCPLINK_EXCEPTIONS
+        CHECK(!all->client.call_tool("pay") && paid == 1);
+#endif
+    }
+    CHECK(alive::count == 0 && throws);
+}
+
+/* Events go to the store, and their streams are forgotten. */
+static void stores_events()
+{
+    std::mutex lock;
+    std::map<std::uint64_t, int> events;
+    int forgotten = 0;
+    {
+        mcplink::http_options options;
+        options.event_store(
+            [&, held = alive()](std::string_view session, std::uint64_t stream, std::uint64_t number, std::string_view) {
+                std::lock_guard<std::mutex> locked(lock);
+                CHECK(session.size() == 22 && number > 0);
+                events[stream]++;
+                return true;
+            },
+            [held = alive()](std::string_view, std::uint64_t, std::uint64_t after, mcplink::replay &again) {
+                return again.send(after + 1, "{}") || true;
+            },
+            [&, held = alive()](std::string_view, std::uint64_t) {
+                std::lock_guard<std::mutex> locked(lock);
+                forgotten++;
+            });
+        CHECK(worked(options.refused()));
+        mcplink::server server("stores", "1.0");
+        CHECK(server.add_tool(mcplink::tool("steps", ""), [](const mcplink::request &, mcplink::responder &answer) {
+            CHECK(answer.progress(1, 2) && answer.text("done"));
+        }));
+        auto listener = server.listen_http("127.0.0.1:0", options);
+        CHECK(worked(listener));
+        mcplink::client_options of_client;
+        of_client.url(std::string(listener->url()).c_str()).revisions("2025-06-18").timeout(60s);
+        auto client = mcplink::client::open(of_client);
+        CHECK(worked(client));
+        mcplink::call_options asks;
+        asks.on_progress([](double, double, std::string_view) {});
+        auto done = client->call_tool("steps", "{}", &asks);
+        CHECK(worked(done) && done->text() == "done");
+        std::lock_guard<std::mutex> locked(lock);
+        CHECK(!events.empty());
+    }
+    CHECK(forgotten == static_cast<int>(events.size()) && alive::count == 0);
+    mcplink::http_options none;
+    CHECK(worked(none.event_store(nullptr, nullptr, nullptr).refused()));
+}
+
+static void signs()
+{
+    {
+        const auto sign = [held = alive()](std::string_view data) { return std::string(data); };
+        mcplink::oauth_client known("https://login.example", "me");
+        known.signer("ES256", "key", sign);
+        CHECK(worked(known.refused()));
+        mcplink::oauth oauth;
+        oauth.client(known).dpop_signer("ES256", R"({"kty":"EC"})", [held = alive()](std::string_view) { return std::optional<std::string>(); });
+        CHECK(worked(oauth.refused()));
+        CHECK(failed_with(mcplink::oauth().dpop_signer("ES256", "{}", sign).refused(), MCPLINK_E_INVALID));
+        CHECK(failed_with(mcplink::oauth_client("https://login.example", "me").signer("ES256", nullptr, nullptr).refused(), MCPLINK_E_INVALID));
+    }
+    CHECK(alive::count == 0);
+}
+
+int main()
+{
+    validates();
+    claims();
+    stores_events();
+    signs();
+    CHECK(alive::count == 0);
+}
