@@ -80,9 +80,9 @@ mod header {
                 "client/memory.rs",
                 "client/config.rs",
                 "client/endpoint.rs",
-                "token.rs",
-                "validator.rs",
                 "output.rs",
+                "auth/bearer.rs",
+                "validator.rs",
             ],
         ),
         (

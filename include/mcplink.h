@@ -528,12 +528,6 @@ typedef struct mcplink_session_t mcplink_session_t;
 typedef struct mcplink_template_t mcplink_template_t;
 
 /**
- * An output parameter: receives a token or another secret from a function of the host. See
- * mcplink_token_set.
- */
-typedef struct mcplink_token_t mcplink_token_t;
-
-/**
  * The definition of a tool that a model can call. One thread at a time may use a definition. A
  * server copies the definitions that are added to it.
  */
@@ -1582,8 +1576,9 @@ MCPLINK_API mcplink_status_t mcplink_client_options_clear_validation(mcplink_cli
  * pointer they get NULL.
  * @param reason receives by mcplink_output_set why the schema can't be used, in one sentence.
  * @return MCPLINK_OK. MCPLINK_E_UNSUPPORTED means that the validator does not know the dialect of
- * the schema, and any other status that the schema is invalid. The schema is then not used, and
- * compiled is ignored.
+ * the schema, and any other status that the schema is invalid. A schema with a reason is invalid
+ * too, so that a function may return what mcplink_output_set returned. An unsupported or invalid
+ * schema is not used, and compiled is ignored.
  */
 typedef mcplink_status_t (*mcplink_schema_compile_fn)(void *user, mcplink_str_t schema, void **compiled, mcplink_output_t *reason);
 
@@ -1598,7 +1593,8 @@ typedef mcplink_status_t (*mcplink_schema_compile_fn)(void *user, mcplink_str_t 
  * sentence, for example "/count: expected an integer". The peer, and a model behind it, may read
  * the sentence.
  * @return MCPLINK_OK if the value fits the schema; MCPLINK_E_INVALID if not. Any other status
- * means that the function can't tell: the value is then refused too.
+ * means that the function can't tell: the value is then refused too. A value with a fault is
+ * refused with any status.
  */
 typedef mcplink_status_t (*mcplink_schema_check_fn)(void *user, void *compiled, mcplink_str_t json, mcplink_output_t *fault);
 
@@ -1961,11 +1957,11 @@ mcplink_status_t mcplink_client_options_set_stderr(mcplink_client_options_t *opt
  * possibly on several threads at once. The function should not wait for the server, because the
  * request waits for the function.
  *
- * @param token receives the token by mcplink_token_set.
+ * @param token receives the token by mcplink_output_set.
  * @return MCPLINK_OK. With any other status the request is not sent, and fails with
  * MCPLINK_E_AUTH.
  */
-typedef mcplink_status_t (*mcplink_bearer_fn)(void *user, mcplink_token_t *token);
+typedef mcplink_status_t (*mcplink_bearer_fn)(void *user, mcplink_output_t *token);
 
 /**
  * Sets a function that provides the token for each request over HTTP. This setting replaces
@@ -2186,22 +2182,13 @@ mcplink_status_t mcplink_client_options_set_configured(mcplink_client_options_t 
                                                        const char *name);
 
 /**
- * Sets the token or other secret that a function of the host provides: see for example
- * mcplink_client_options_set_bearer_hook.
- *
- * @param token the parameter token of the function of the host; valid until that function returns.
- * @param text,len the secret, which is copied; len may be MCPLINK_NUL for text that ends in NUL.
- * @note Threads: the thread that runs the function.
- */
-MCPLINK_API mcplink_status_t mcplink_token_set(mcplink_token_t *token, const char *text, size_t len);
-
-/**
  * Sets the text or bytes that a function of the host provides: see for example
- * mcplink_schema_check_fn. A later call replaces them.
+ * mcplink_bearer_fn. A later call replaces them.
  *
  * @param output the output parameter of the function of the host; valid until that function returns.
  * @param bytes,len the text or bytes, which are copied; len may be MCPLINK_NUL for text that ends
  * in NUL.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID, also for text that is not UTF-8.
  * @note Threads: the thread that runs the function.
  */
 MCPLINK_API mcplink_status_t mcplink_output_set(mcplink_output_t *output, const void *bytes, size_t len);
@@ -7667,10 +7654,10 @@ mcplink_status_t mcplink_oauth_set_user_agent(mcplink_oauth_t *oauth,
  * The callback runs whenever an access token has to be obtained, on a thread of the library.
  *
  * @param audience the URL of the token endpoint, valid until the callback returns.
- * @param token receives the statement by mcplink_token_set.
+ * @param token receives the statement by mcplink_output_set.
  * @return MCPLINK_OK; any other status fails the waiting calls with MCPLINK_E_AUTH.
  */
-typedef mcplink_status_t (*mcplink_statement_fn)(void *user, mcplink_str_t audience, mcplink_token_t *token);
+typedef mcplink_status_t (*mcplink_statement_fn)(void *user, mcplink_str_t audience, mcplink_output_t *token);
 
 /**
  * Sets workload identity as the grant type: the platform on which the workload runs vouches
@@ -7717,7 +7704,7 @@ typedef enum mcplink_subject {
  * @param client the registration of this client with the identity provider. The settings copy the
  * registration, which remains the caller's.
  * @param subject the kind of credential that callback provides.
- * @param callback provides the credential of the user with mcplink_token_set, like
+ * @param callback provides the credential of the user with mcplink_output_set, like
  * mcplink_bearer_fn. The callback runs on a thread of the library, each time the credential is
  * needed. The host is responsible for the sign-on, including its state, nonce and PKCE.
  * @param user,destroy passed to callback; destroy runs when another grant type is set, or when all
@@ -7748,11 +7735,11 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_store_folder(mcplink_oauth_t *oau
  * and on threads that log in, possibly on several threads at once.
  *
  * @param name the name, which contains no secret; valid until the callback returns.
- * @param content receives the content by mcplink_token_set. Without a call nothing is saved.
+ * @param content receives the content by mcplink_output_set. Without a call nothing is saved.
  * @return MCPLINK_OK. Any other status means that the content can't be read: the call that needs
  * the content fails with MCPLINK_E_AUTH.
  */
-typedef mcplink_status_t (*mcplink_store_load_fn)(void *user, mcplink_str_t name, mcplink_token_t *content);
+typedef mcplink_status_t (*mcplink_store_load_fn)(void *user, mcplink_str_t name, mcplink_output_t *content);
 
 /**
  * Saves content under a name, atomically: the new content replaces the earlier content completely

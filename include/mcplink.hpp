@@ -960,23 +960,14 @@ template <class Returned, class F> auto handling(F callable)
     }
 }
 
-/* Passes on a secret: text, or optional text. Without text the caller of the callback fails. */
-template <class Text> mcplink_status_t give(mcplink_token_t *token, const Text &secret)
-{
-    if constexpr (std::is_convertible_v<const Text &, std::string_view>) {
-        const std::string_view text = secret;
-        return mcplink_token_set(token, text.data(), text.size());
-    } else {
-        return secret ? give(token, *secret) : static_cast<mcplink_status_t>(MCPLINK_E_USER);
-    }
-}
-template <class Bytes> mcplink_status_t give(mcplink_output_t *output, const Bytes &signature)
+/* Passes on text or bytes, which may be optional. Without them the caller of the callback fails. */
+template <class Bytes> mcplink_status_t give(mcplink_output_t *output, const Bytes &given)
 {
     if constexpr (std::is_convertible_v<const Bytes &, std::string_view>) {
-        const std::string_view bytes = signature;
+        const std::string_view bytes = given;
         return mcplink_output_set(output, bytes.data(), bytes.size());
     } else {
-        return signature ? give(output, *signature) : static_cast<mcplink_status_t>(MCPLINK_E_USER);
+        return given ? give(output, *given) : static_cast<mcplink_status_t>(MCPLINK_E_USER);
     }
 }
 /* The content of a store entry, which may be missing. */
@@ -988,12 +979,12 @@ template <class Load> struct loading {
     auto operator()(std::string_view name) { return kept<decltype(load(name))>{load(name)}; }
 };
 template <class Load> bool is_none(const loading<Load> &loader) noexcept { return is_none(loader.load); }
-template <class Text> mcplink_status_t give(mcplink_token_t *token, const kept<Text> &found)
+template <class Text> mcplink_status_t give(mcplink_output_t *output, const kept<Text> &found)
 {
-    return found.content ? give(token, *found.content) : static_cast<mcplink_status_t>(MCPLINK_OK);
+    return found.content ? give(output, *found.content) : static_cast<mcplink_status_t>(MCPLINK_OK);
 }
-template <class F> mcplink_status_t called(F &callable, mcplink_token_t *token) { return give(token, callable()); }
-template <class F> mcplink_status_t called(F &callable, mcplink_str_t about, mcplink_token_t *token) { return give(token, callable(view(about))); }
+template <class F> mcplink_status_t called(F &callable, mcplink_output_t *token) { return give(token, callable()); }
+template <class F> mcplink_status_t called(F &callable, mcplink_str_t about, mcplink_output_t *output) { return give(output, callable(view(about))); }
 template <class F> mcplink_status_t called(F &callable, const void *data, std::size_t size, mcplink_output_t *signature)
 {
     return give(signature, callable(std::string_view(static_cast<const char *>(data), size)));

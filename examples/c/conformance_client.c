@@ -67,12 +67,12 @@ static void visit(void *user, mcplink_login_t *login)
     mcplink_login_refuse(login, "the page leads nowhere");
 }
 
-static mcplink_status_t give(void *text, mcplink_token_t *token)
+static mcplink_status_t give(void *text, mcplink_output_t *token)
 {
-    return mcplink_token_set(token, text, MCPLINK_NUL);
+    return mcplink_output_set(token, text, MCPLINK_NUL);
 }
 
-static mcplink_status_t state_it(void *text, mcplink_str_t audience, mcplink_token_t *token)
+static mcplink_status_t state_it(void *text, mcplink_str_t audience, mcplink_output_t *token)
 {
     (void)audience;
     return give(text, token);

@@ -76,7 +76,6 @@ mod tap;
 mod task_helpers;
 mod text;
 mod threads;
-mod token;
 mod transport;
 mod user;
 mod validator;

@@ -24,8 +24,9 @@ use crate::validation::Validator;
 /// pointer they get NULL.
 /// reason: receives by mcplink_output_set why the schema can't be used, in one sentence.
 /// Returns: MCPLINK_OK. MCPLINK_E_UNSUPPORTED means that the validator does not know the dialect of
-/// the schema, and any other status that the schema is invalid. The schema is then not used, and
-/// compiled is ignored.
+/// the schema, and any other status that the schema is invalid. A schema with a reason is invalid
+/// too, so that a function may return what mcplink_output_set returned. An unsupported or invalid
+/// schema is not used, and compiled is ignored.
 pub type mcplink_schema_compile_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -45,7 +46,8 @@ pub type mcplink_schema_compile_fn = Option<
 /// sentence, for example "/count: expected an integer". The peer, and a model behind it, may read
 /// the sentence.
 /// Returns: MCPLINK_OK if the value fits the schema; MCPLINK_E_INVALID if not. Any other status
-/// means that the function can't tell: the value is then refused too.
+/// means that the function can't tell: the value is then refused too. A value with a fault is
+/// refused with any status.
 pub type mcplink_schema_check_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
@@ -156,27 +158,32 @@ impl Drop for Compiled {
     }
 }
 
-/// Runs a callback of the validator. Fails with the text that the callback gave unless the callback
-/// returned [`MCPLINK_OK`](mcplink_status::MCPLINK_OK). `otherwise` is the text if it gave none.
+/// Runs a callback of the validator. Fails if the callback gave a text or returned another status
+/// than [`MCPLINK_OK`](mcplink_status::MCPLINK_OK). `otherwise` is the text of the error if the
+/// callback gave none.
 fn asked(
     owner: u64,
     otherwise: &str,
     callback: impl FnOnce(*mut mcplink_output_t) -> mcplink_status_t,
 ) -> Result<()> {
     use mcplink_status as Status;
-    let mut output = mcplink_output_t::new();
+    let mut output = mcplink_output_t::text();
     let out = output.as_mut_ptr();
     let Some(status) = call_back(owner, || callback(out)) else {
         let text = "the validator of the host panicked";
         return Err(Error::new(ErrorKind::Unsupported, text));
     };
-    if status == Status::MCPLINK_OK.code() {
+    let text = output.take_text();
+    if status == Status::MCPLINK_OK.code() && text.is_none() {
         return Ok(());
     }
     let kind = match status == Status::MCPLINK_E_UNSUPPORTED.code() {
         true => ErrorKind::Unsupported,
         false => ErrorKind::Invalid,
     };
-    let text = output.take_text();
-    Err(Error::new(kind, text.as_deref().unwrap_or(otherwise)))
+    let text = match text.as_deref().unwrap_or_default().trim() {
+        "" => otherwise,
+        text => text,
+    };
+    Err(Error::new(kind, text))
 }

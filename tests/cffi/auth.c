@@ -356,7 +356,7 @@ static int place_of(const char *name)
     return -1;
 }
 
-static mcplink_status_t load(void *user, mcplink_str_t name, mcplink_token_t *content)
+static mcplink_status_t load(void *user, mcplink_str_t name, mcplink_output_t *content)
 {
     int at;
     CHECK(*(int *)user == 1 && name.ptr[name.len] == 0);
@@ -364,7 +364,7 @@ static mcplink_status_t load(void *user, mcplink_str_t name, mcplink_token_t *co
     if (shelf.fails) return MCPLINK_E_USER;
     pthread_mutex_lock(&shelf.lock);
     at = place_of(name.ptr);
-    if (at >= 0) CHECK(mcplink_token_set(content, shelf.texts[at], MCPLINK_NUL) == MCPLINK_OK);
+    if (at >= 0) CHECK(mcplink_output_set(content, shelf.texts[at], MCPLINK_NUL) == MCPLINK_OK);
     pthread_mutex_unlock(&shelf.lock);
     return MCPLINK_OK;
 }
@@ -627,7 +627,7 @@ static void part(char *text, const char *json)
     text[at] = 0;
 }
 
-static mcplink_status_t state_it(void *user, mcplink_str_t audience, mcplink_token_t *token)
+static mcplink_status_t state_it(void *user, mcplink_str_t audience, mcplink_output_t *token)
 {
     char claims[256], header[64], body[400], text[512];
     CHECK(strncmp(audience.ptr, issuer.url, strlen(issuer.url)) == 0);
@@ -635,12 +635,12 @@ static mcplink_status_t state_it(void *user, mcplink_str_t audience, mcplink_tok
     snprintf(claims, sizeof claims, "{\"iss\":\"p\",\"sub\":\"w\",\"aud\":\"%s\",\"exp\":4102444800,\"iat\":1,\"jti\":\"1\"}", audience.ptr);
     part(header, "{\"alg\":\"ES256\"}"), part(body, claims);
     snprintf(text, sizeof text, "%s.%s.c2ln", header, body);
-    return mcplink_token_set(token, text, MCPLINK_NUL);
+    return mcplink_output_set(token, text, MCPLINK_NUL);
 }
 
-static mcplink_status_t sign_on(void *user, mcplink_token_t *token)
+static mcplink_status_t sign_on(void *user, mcplink_output_t *token)
 {
-    return *(int *)user == 1 ? mcplink_token_set(token, "id-token", MCPLINK_NUL) : MCPLINK_OK;
+    return *(int *)user == 1 ? mcplink_output_set(token, "id-token", MCPLINK_NUL) : MCPLINK_OK;
 }
 
 static void workloads_and_organisations(void)
@@ -667,7 +667,7 @@ static void workloads_and_organisations(void)
     REFUSES(oauth, mcplink_oauth_new(), mcplink_oauth_set_enterprise(it, exchange, NULL, MCPLINK_SUBJECT_ID_TOKEN, sign_on, &one, NULL));
     CHECK(mcplink_oauth_set_enterprise(oauth, exchange, at_provider, MCPLINK_SUBJECT_ID_TOKEN, sign_on, &ten, count_end) == MCPLINK_OK);
     ENDED(1);
-    CHECK(strstr(fails(oauth, MCPLINK_E_AUTH, ""), "mcplink_token_set") != NULL);
+    CHECK(strstr(fails(oauth, MCPLINK_E_AUTH, ""), "mcplink_output_set") != NULL);
     CHECK(mcplink_oauth_set_enterprise(oauth, exchange, at_provider, MCPLINK_SUBJECT_ID_TOKEN, sign_on, &one, count_end) == MCPLINK_OK);
     ENDED(10);
     c = open_client(oauth);

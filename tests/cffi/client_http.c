@@ -42,12 +42,12 @@ static mcplink_client_options_t *options(void)
 
 static struct counter tokens = COUNTER;
 
-static mcplink_status_t give_token(void *user, mcplink_token_t *token)
+static mcplink_status_t give_token(void *user, mcplink_output_t *token)
 {
     counter_add(&tokens);
     if (user == NULL) return MCPLINK_E_USER;
     if (*(char *)user == 0) return MCPLINK_OK;
-    return mcplink_token_set(token, user, MCPLINK_NUL);
+    return mcplink_output_set(token, user, MCPLINK_NUL);
 }
 
 static struct counter events = COUNTER;
@@ -123,7 +123,7 @@ static void failures(void)
     fails(o, MCPLINK_E_AUTH, "-17");
     o = options();
     CHECK(mcplink_client_options_set_bearer_hook(o, give_token, empty, NULL) == MCPLINK_OK);
-    fails(o, MCPLINK_E_AUTH, "mcplink_token_set");
+    fails(o, MCPLINK_E_AUTH, "mcplink_output_set");
     o = options();
     CHECK(mcplink_client_options_set_proxy(o, "nonsense://") == MCPLINK_OK);
     fails(o, MCPLINK_E_INVALID, "proxy");
@@ -138,7 +138,7 @@ static void failures(void)
     kill(server, SIGKILL);
     waitpid(server, NULL, 0);
     fails(options(), MCPLINK_E_IO, "127.0.0.1");
-    CHECK(mcplink_token_set(NULL, "x", 1) == MCPLINK_E_INVALID);
+    CHECK(mcplink_output_set(NULL, "x", 1) == MCPLINK_E_INVALID);
 }
 
 int main(void)

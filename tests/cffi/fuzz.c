@@ -215,9 +215,9 @@ static void on_line(void *user, mcplink_str_t line) { (void)user, use_text(line)
 static void on_thread(void *user, mcplink_str_t name) { (void)user, use_text(name); }
 static void on_log(void *user, mcplink_log_level level, mcplink_str_t target, mcplink_str_t text) { (void)user, (void)level, use_text(target), use_text(text); }
 static void on_progress(void *user, double a, double b, mcplink_str_t text) { (void)user, (void)a, (void)b, use_text(text); }
-static mcplink_status_t on_bearer(void *user, mcplink_token_t *token) { (void)user; return mcplink_token_set(token, "token", MCPLINK_NUL); }
+static mcplink_status_t on_bearer(void *user, mcplink_output_t *token) { (void)user; return mcplink_output_set(token, "token", MCPLINK_NUL); }
 static void on_login(void *user, mcplink_login_t *login) { (void)user, use_text(mcplink_login_url(login)), keep(KIND_login, mcplink_login_keep(login)); }
-static mcplink_status_t on_store_load(void *user, mcplink_str_t name, mcplink_token_t *content) { (void)user, (void)content, use_text(name); return MCPLINK_OK; }
+static mcplink_status_t on_store_load(void *user, mcplink_str_t name, mcplink_output_t *content) { (void)user, (void)content, use_text(name); return MCPLINK_OK; }
 static mcplink_status_t on_store_save(void *user, mcplink_str_t name, mcplink_str_t content) { (void)user, use_text(name), use_text(content); return MCPLINK_OK; }
 static mcplink_status_t on_store_remove(void *user, mcplink_str_t name) { (void)user, use_text(name); return MCPLINK_OK; }
 static mcplink_status_t on_state_claim(void *user, mcplink_str_t client, mcplink_str_t id, uint64_t lifetime_ms, bool *is_first)
@@ -265,10 +265,10 @@ static mcplink_status_t on_schema_check(void *user, void *compiled, mcplink_str_
 
 static void on_schema_free(void *user, void *compiled) { (void)user, free(compiled); }
 
-static mcplink_status_t on_statement(void *user, mcplink_str_t audience, mcplink_token_t *token)
+static mcplink_status_t on_statement(void *user, mcplink_str_t audience, mcplink_output_t *token)
 {
     (void)user, use_text(audience);
-    return mcplink_token_set(token, "a.b.c", MCPLINK_NUL);
+    return mcplink_output_set(token, "a.b.c", MCPLINK_NUL);
 }
 
 static void on_message(void *user, mcplink_direction direction, const char *text, size_t len)

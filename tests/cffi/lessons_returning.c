@@ -454,12 +454,12 @@ static void a_stream_that_ends(void)
 
 static struct counter asked = COUNTER, given = COUNTER;
 
-static mcplink_status_t token_late(void *user, mcplink_token_t *token)
+static mcplink_status_t token_late(void *user, mcplink_output_t *token)
 {
     (void)user;
     counter_add(&asked);
     CHECK(counter_wait(&given, 1));
-    return mcplink_token_set(token, "late", MCPLINK_NUL);
+    return mcplink_output_set(token, "late", MCPLINK_NUL);
 }
 
 static void *gives_late(void *unused)

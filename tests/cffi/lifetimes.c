@@ -19,10 +19,10 @@ static void on_line(void *user, mcplink_str_t line) { (void)user, (void)line; }
 static void on_progress(void *user, double done, double total, mcplink_str_t message) { (void)user, (void)done, (void)total, (void)message; }
 static void on_thread(void *user, mcplink_str_t name) { (void)user, (void)name; }
 static void on_notify(void *user) { (void)user; }
-static mcplink_status_t on_bearer(void *user, mcplink_token_t *token) { (void)user, (void)token; return MCPLINK_OK; }
+static mcplink_status_t on_bearer(void *user, mcplink_output_t *token) { (void)user, (void)token; return MCPLINK_OK; }
 static void on_login(void *user, mcplink_login_t *login) { (void)user, (void)login; }
-static mcplink_status_t on_statement(void *user, mcplink_str_t audience, mcplink_token_t *token) { (void)user, (void)audience, (void)token; return MCPLINK_OK; }
-static mcplink_status_t on_load(void *user, mcplink_str_t name, mcplink_token_t *token) { return on_statement(user, name, token); }
+static mcplink_status_t on_statement(void *user, mcplink_str_t audience, mcplink_output_t *token) { (void)user, (void)audience, (void)token; return MCPLINK_OK; }
+static mcplink_status_t on_load(void *user, mcplink_str_t name, mcplink_output_t *token) { return on_statement(user, name, token); }
 static mcplink_status_t on_save(void *user, mcplink_str_t name, mcplink_str_t content) { (void)user, (void)name, (void)content; return MCPLINK_OK; }
 static mcplink_status_t on_remove(void *user, mcplink_str_t name) { (void)user, (void)name; return MCPLINK_OK; }
 static mcplink_status_t on_state_claim(void *user, mcplink_str_t who, mcplink_str_t id, uint64_t lifetime_ms, bool *is_first)

@@ -46,11 +46,11 @@ static mcplink_client_t *client;
 static mcplink_transport_t *nowhere;
 
 static void on_authenticate(void *user, mcplink_http_request_t *request) { (void)user, (void)mcplink_http_request_admit(request, "ada"); }
-static mcplink_status_t on_bearer(void *user, mcplink_token_t *token) { return (void)user, mcplink_token_set(token, "token", MCPLINK_NUL); }
-static mcplink_status_t on_statement(void *user, mcplink_str_t audience, mcplink_token_t *token)
+static mcplink_status_t on_bearer(void *user, mcplink_output_t *token) { return (void)user, mcplink_output_set(token, "token", MCPLINK_NUL); }
+static mcplink_status_t on_statement(void *user, mcplink_str_t audience, mcplink_output_t *token)
 {
     (void)user, (void)audience;
-    return mcplink_token_set(token, "token", MCPLINK_NUL);
+    return mcplink_output_set(token, "token", MCPLINK_NUL);
 }
 static mcplink_decision on_guard(void *user, mcplink_guarded_request_t *request) { return (void)user, (void)request, MCPLINK_DECISION_ADMIT; }
 static void on_message(void *user, mcplink_direction direction, const char *text, size_t len) { (void)user, (void)direction, (void)text, (void)len; }
@@ -66,7 +66,7 @@ static void on_thread(void *user, mcplink_str_t name) { (void)user, (void)name; 
 static void on_server_event(void *user, mcplink_server_event event, const mcplink_json_t *params) { (void)user, (void)event, (void)params; }
 static void on_line(void *user, mcplink_str_t line) { (void)user, (void)line; }
 static void on_log(void *user, mcplink_log_level level, mcplink_str_t target, mcplink_str_t text) { (void)user, (void)level, (void)target, (void)text; }
-static mcplink_status_t on_store_load(void *user, mcplink_str_t name, mcplink_token_t *content) { return (void)user, (void)name, (void)content, MCPLINK_OK; }
+static mcplink_status_t on_store_load(void *user, mcplink_str_t name, mcplink_output_t *content) { return (void)user, (void)name, (void)content, MCPLINK_OK; }
 static mcplink_status_t on_store_save(void *user, mcplink_str_t name, mcplink_str_t content) { return (void)user, (void)name, (void)content, MCPLINK_OK; }
 static mcplink_status_t on_store_remove(void *user, mcplink_str_t name) { return (void)user, (void)name, MCPLINK_OK; }
 static mcplink_status_t on_state_claim(void *user, mcplink_str_t who, mcplink_str_t id, uint64_t lifetime_ms, bool *is_first)

@@ -170,7 +170,7 @@ def setters(functions):
     for function in functions:
         if function.returns != "mcplink_status_t" or function.name == "mcplink_exchange_disconnected":
             continue
-        if kind_of(function) in KINDS or VERBS.search(function.name + "_") and not function.name.startswith(("mcplink_token_", "mcplink_output_")):
+        if kind_of(function) in KINDS or VERBS.search(function.name + "_") and not function.name.startswith("mcplink_output_"):
             found.append(function)
     return found
 

@@ -27,8 +27,8 @@ struct compiled {
 /* What the validator does, and how many of its schemas there are. */
 static struct {
     mcplink_status_t compiles, checks;
-    /* Why not; NULL to say nothing. */
-    const char *why;
+    /* Why a schema or a value is refused; NULL to say nothing. */
+    const char *reason, *fault;
     atomic_int made, freed, checked;
     /* Whether results of handlers do not fit. */
     int refuses;
@@ -40,10 +40,13 @@ static mcplink_status_t compile(void *user, mcplink_str_t schema, void **compile
     struct compiled *one_more;
     CHECK(*(int *)user == 1 || *(int *)user == 10);
     CHECK(schema.ptr[schema.len] == 0 && *compiled == NULL);
-    if (rules.why) CHECK(mcplink_output_set(reason, "another text", 7) == MCPLINK_OK && mcplink_output_set(reason, rules.why, MCPLINK_NUL) == MCPLINK_OK);
+    if (rules.reason) {
+        CHECK(mcplink_output_set(reason, "another text", 7) == MCPLINK_OK);
+        CHECK(mcplink_output_set(reason, rules.reason, MCPLINK_NUL) == MCPLINK_OK);
+    }
     /* What is not compiled is nobody's to free. */
     *compiled = &rules;
-    if (rules.compiles != MCPLINK_OK) return rules.compiles;
+    if (rules.compiles != MCPLINK_OK || rules.reason) return rules.compiles;
     one_more = malloc(sizeof *one_more);
     CHECK(one_more != NULL);
     snprintf(one_more->text, sizeof one_more->text, "%s", schema.ptr);
@@ -59,10 +62,11 @@ static mcplink_status_t check(void *user, void *compiled, mcplink_str_t json, mc
     CHECK(json.ptr[json.len] == 0);
     snprintf(rules.last, sizeof rules.last, "%s", json.ptr);
     rules.checked++;
-    /* Wrong calls change nothing. */
+    /* Wrong calls change nothing, text that is not UTF-8 neither. */
+    CHECK(mcplink_output_set(fault, "\xff!", 2) == MCPLINK_E_INVALID);
     CHECK(mcplink_output_set(fault, NULL, 1) == MCPLINK_E_INVALID && mcplink_output_set(NULL, "x", 1) == MCPLINK_E_INVALID);
-    CHECK(mcplink_token_set((mcplink_token_t *)fault, "x", 1) == MCPLINK_E_INVALID);
-    if (rules.why) CHECK(mcplink_output_set(fault, rules.why, strlen(rules.why)) == MCPLINK_OK);
+    CHECK(mcplink_replay_send((mcplink_replay_t *)fault, 1, "x", 1) == MCPLINK_E_INVALID);
+    if (rules.fault) CHECK(mcplink_output_set(fault, rules.fault, strlen(rules.fault)) == MCPLINK_OK);
     return rules.checks;
 }
 
@@ -74,9 +78,9 @@ static void release(void *user, void *compiled)
     free(compiled);
 }
 
-static void begin(mcplink_status_t compiles, mcplink_status_t checks, const char *why)
+static void begin(mcplink_status_t compiles, const char *reason, mcplink_status_t checks, const char *fault)
 {
-    rules.compiles = compiles, rules.checks = checks, rules.why = why;
+    rules.compiles = compiles, rules.reason = reason, rules.checks = checks, rules.fault = fault;
     rules.made = rules.freed = rules.checked = 0;
 }
 
@@ -145,13 +149,14 @@ static void schemas_of_tools(void)
         { MCPLINK_E_UNSUPPORTED, MCPLINK_E_UNSUPPORTED, "no such dialect", "no such dialect" },
         { MCPLINK_E_USER, MCPLINK_E_INVALID, NULL, "the schema can't be used" },
         { MCPLINK_PENDING, MCPLINK_E_INVALID, " ", "the schema can't be used" },
-        { 4711, MCPLINK_E_INVALID, "\xff!", "\xef\xbf\xbd!" },
+        { 4711, MCPLINK_E_INVALID, NULL, "the schema can't be used" },
+        { MCPLINK_OK, MCPLINK_E_INVALID, "no such keyword", "no such keyword" },
     };
     mcplink_server_t *server = validated();
     size_t i;
     for (i = 0; i < sizeof cases / sizeof *cases; i++) {
         mcplink_error_t *err = NULL;
-        begin(cases[i].compiles, MCPLINK_OK, cases[i].why);
+        begin(cases[i].compiles, cases[i].why, MCPLINK_OK, NULL);
         CHECK(add(server, &err) == cases[i].expected);
         CHECK(strstr(mcplink_error_message(err), "count") != NULL && strstr(mcplink_error_message(err), cases[i].said) != NULL);
         mcplink_error_free(err);
@@ -168,7 +173,9 @@ static void values_of_tools(void)
         mcplink_status_t checks;
         const char *why, *said;
     } cases[] = {
-        { MCPLINK_OK, "not read", NULL },
+        { MCPLINK_OK, NULL, NULL },
+        { MCPLINK_OK, "/n: expected less", "/n: expected less" },
+        { MCPLINK_OK, "", "expected a value" },
         { MCPLINK_E_INVALID, "/n: expected less", "/n: expected less" },
         { MCPLINK_E_INVALID, NULL, "expected a value that fits the schema" },
         { MCPLINK_E_UNSUPPORTED, NULL, "expected a value" },
@@ -181,14 +188,14 @@ static void values_of_tools(void)
     mcplink_error_t *err = NULL;
     talk_t talk;
     size_t i;
-    begin(MCPLINK_OK, MCPLINK_OK, NULL);
+    begin(MCPLINK_OK, NULL, MCPLINK_OK, NULL);
     CHECK_STATUS(add(server, &err), MCPLINK_OK, err);
     CHECK(rules.made == 2 && rules.freed == 0);
     talk = talk_begin(server);
     talk_open(&talk, "{}");
     for (i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *line;
-        rules.checks = cases[i].checks, rules.why = cases[i].why;
+        rules.checks = cases[i].checks, rules.fault = cases[i].why;
         runs = rules.checked = 0;
         line = answer_of(&talk);
         if (cases[i].said == NULL) {
@@ -202,7 +209,7 @@ static void values_of_tools(void)
     /* A schema goes with its tool. */
     CHECK(mcplink_server_remove_tool(server, "count") == MCPLINK_OK);
     UNTIL(rules.freed == 2);
-    rules.checks = MCPLINK_OK, rules.why = NULL;
+    rules.checks = MCPLINK_OK, rules.fault = NULL;
     CHECK_STATUS(add(server, &err), MCPLINK_OK, err);
     CHECK(rules.made == 4);
     talk_end(&talk);
@@ -226,7 +233,7 @@ static void results_of_tools(void)
     talk_t talk;
     CHECK(mcplink_server_options_set_validator(options, compile, refuses_results, release, &one, count_end) == MCPLINK_OK);
     server = built(options);
-    begin(MCPLINK_OK, MCPLINK_OK, NULL);
+    begin(MCPLINK_OK, NULL, MCPLINK_OK, NULL);
     CHECK_STATUS(add(server, &err), MCPLINK_OK, err);
     talk = talk_begin(server);
     talk_open(&talk, "{}");
@@ -256,7 +263,7 @@ static void validators_that_are_none(void)
         mcplink_server_options_t *options = mcplink_server_options_new("validated", "1");
         mcplink_server_t *server;
         mcplink_error_t *err = NULL;
-        begin(MCPLINK_OK, MCPLINK_OK, NULL);
+        begin(MCPLINK_OK, NULL, MCPLINK_OK, NULL);
         CHECK(mcplink_server_options_set_validator(options, compile, check, release, &one, count_end) == MCPLINK_OK);
         CHECK(mcplink_server_options_clear_validation(options) == MCPLINK_OK);
         ENDED(1);
@@ -305,7 +312,7 @@ static void results_of_servers(void)
         mcplink_status_t st;
         peer_begin(&peer, answers);
         options = peer_options(&peer);
-        begin(cases[i].compiles, cases[i].checks, "/n: expected less");
+        begin(cases[i].compiles, NULL, cases[i].checks, cases[i].checks == MCPLINK_OK ? NULL : "/n: expected less");
         CHECK(mcplink_client_options_set_validator(options, compile, check, release, &one, count_end) == MCPLINK_OK);
         CHECK(mcplink_client_options_clear_validation(options) == MCPLINK_OK);
         ENDED(1);

@@ -100,11 +100,10 @@ mod with {
     use crate::cffi::auth::settings::{Settings, mcplink_dpop};
     use crate::cffi::auth::signer::{HostKey, mcplink_sign_fn};
     use crate::cffi::auth::token_store::{Functions, TokenStore};
-    use crate::cffi::handle::{Lent, Tagged};
+    use crate::cffi::handle::Lent;
     use crate::cffi::log;
     use crate::cffi::output::mcplink_output_t;
     use crate::cffi::text::{Text, mcplink_str_t};
-    use crate::cffi::token::mcplink_token_t;
     use crate::cffi::user::{Callback, Hook, call_back};
     use crate::error::{Error, ErrorKind, Result};
     use crate::protocol::{LogLevel, LogRecord};
@@ -218,13 +217,13 @@ mod with {
         fn sign(&self, data: &[u8]) -> Result<Vec<u8>> {
             let entered = self.inside.enter()?;
             let hook = self.key.hook.upgrade().expect("the settings own it");
-            let mut signature = mcplink_output_t::new();
+            let mut signature = mcplink_output_t::bytes();
             let out = signature.as_mut_ptr();
             // SAFETY: the header requires valid arguments; data and signature outlive the call.
             entered.ask("that signs", || unsafe {
                 (hook.callback)(hook.user.ptr(), data.as_ptr().cast(), data.len(), out)
             })?;
-            let made = signature.take().filter(|bytes| !bytes.is_empty());
+            let made = signature.take_bytes().filter(|bytes| !bytes.is_empty());
             made.ok_or_else(|| {
                 let text = "the function that signs gave no signature (mcplink_output_set)";
                 Error::new(ErrorKind::Auth, text)
@@ -530,17 +529,17 @@ mod with {
     fn given(
         entered: &Entered<'_>,
         what: &str,
-        ask: impl FnOnce(*mut mcplink_token_t) -> i32,
+        ask: impl FnOnce(*mut mcplink_output_t) -> i32,
     ) -> Result<Option<Secret>> {
-        let mut token = Tagged::new(mcplink_token_t { text: None });
+        let mut token = mcplink_output_t::text();
         let token_ptr = token.as_mut_ptr();
         entered.ask(what, || ask(token_ptr))?;
-        Ok(token.text.take().map(Secret::new))
+        Ok(token.take_text().map(Secret::new))
     }
 
     fn required(what: &str, given: Option<Secret>) -> Result<Secret> {
         given.ok_or_else(|| {
-            let text = format!("the function {what} gave nothing (mcplink_token_set)");
+            let text = format!("the function {what} gave nothing (mcplink_output_set)");
             Error::new(ErrorKind::Auth, text)
         })
     }

@@ -3,12 +3,13 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
+use super::bearer::mcplink_bearer_fn;
 use super::login::mcplink_login_t;
 use super::registered::Registered;
 use crate::cffi::arg::enumeration;
+use crate::cffi::output::mcplink_output_t;
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::mcplink_str_t;
-use crate::cffi::token::{mcplink_bearer_fn, mcplink_token_t};
 use crate::cffi::user::{Callback, Hook};
 
 /// Lets a person log in: opens the URL that mcplink_login_url returns, and passes the redirect URL
@@ -24,13 +25,13 @@ pub type mcplink_login_fn =
 /// The callback runs whenever an access token has to be obtained, on a thread of the library.
 ///
 /// audience: the URL of the token endpoint, valid until the callback returns.
-/// token: receives the statement by mcplink_token_set.
+/// token: receives the statement by mcplink_output_set.
 /// Returns: MCPLINK_OK; any other status fails the waiting calls with MCPLINK_E_AUTH.
 pub type mcplink_statement_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
         audience: mcplink_str_t,
-        token: *mut mcplink_token_t,
+        token: *mut mcplink_output_t,
     ) -> mcplink_status_t,
 >;
 

@@ -3,6 +3,7 @@
 //! ```text
 //!  oauth              the settings object and its setters;  settings  the data of the object
 //!  grant_type         the grant types;  token_store  the token store
+//!  bearer             the callback that provides bearer tokens
 //!  registered         a client that is registered with an authorization server
 //!  signer             a key that the host's device or service holds
 //!  login              a pending login, and the answer of the host
@@ -14,6 +15,7 @@
 //! built from them.
 
 mod authorizer;
+mod bearer;
 mod grant_type;
 mod login;
 mod oauth;
@@ -24,6 +26,7 @@ mod signer;
 mod token_store;
 
 pub(super) use self::authorizer::Made;
+pub(super) use self::bearer::mcplink_bearer_fn;
 pub(super) use self::oauth::mcplink_oauth_t;
 pub(super) use self::settings::mcplink_dpop;
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::authorizer::Made;
+use super::bearer::mcplink_bearer_fn;
 use super::grant_type::{Way, mcplink_login_fn, mcplink_statement_fn, mcplink_subject};
 use super::registered::mcplink_oauth_client_t;
 use super::settings::{Settings, mcplink_dpop};
@@ -24,7 +25,6 @@ use crate::cffi::log::{self, mcplink_log_fn};
 use crate::cffi::refusal::{self, Refusal, taken};
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{filled, filled_measured, missing, name, optional};
-use crate::cffi::token::mcplink_bearer_fn;
 use crate::cffi::user::Hook;
 use crate::transport::sys::command::text_from_c;
 
@@ -422,7 +422,7 @@ actions! {
     /// client: the registration of this client with the identity provider. The settings copy the
     /// registration, which remains the caller's.
     /// subject: the kind of credential that callback provides.
-    /// callback: provides the credential of the user with mcplink_token_set, like
+    /// callback: provides the credential of the user with mcplink_output_set, like
     /// mcplink_bearer_fn. The callback runs on a thread of the library, each time the credential is
     /// needed. The host is responsible for the sign-on, including its state, nonce and PKCE.
     /// user, destroy: passed to callback; destroy runs when another grant type is set, or when all

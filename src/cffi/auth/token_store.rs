@@ -4,23 +4,23 @@ use std::ffi::c_void;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::cffi::output::mcplink_output_t;
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::mcplink_str_t;
-use crate::cffi::token::mcplink_token_t;
 use crate::cffi::user::{Callback, Hook};
 
 /// Loads the content that was saved last under a name. The function runs on threads that make calls
 /// and on threads that log in, possibly on several threads at once.
 ///
 /// name: the name, which contains no secret; valid until the callback returns.
-/// content: receives the content by mcplink_token_set. Without a call nothing is saved.
+/// content: receives the content by mcplink_output_set. Without a call nothing is saved.
 /// Returns: MCPLINK_OK. Any other status means that the content can't be read: the call that needs
 /// the content fails with MCPLINK_E_AUTH.
 pub type mcplink_store_load_fn = Option<
     unsafe extern "C-unwind" fn(
         user: *mut c_void,
         name: mcplink_str_t,
-        content: *mut mcplink_token_t,
+        content: *mut mcplink_output_t,
     ) -> mcplink_status_t,
 >;
 

@@ -13,9 +13,7 @@ use crate::cffi::arg::enumeration;
 use crate::cffi::auth::Made;
 use crate::cffi::entry::Outcome;
 #[cfg(feature = "http-client")]
-use crate::cffi::handle::Tagged;
-#[cfg(feature = "http-client")]
-use crate::cffi::token::mcplink_token_t;
+use crate::cffi::output::mcplink_output_t;
 #[cfg(feature = "http-client")]
 use crate::cffi::user::call_back;
 use crate::client::ServerConfig;
@@ -291,15 +289,15 @@ fn asked(shared: &Weak<Shared>) -> Result<String> {
     else {
         return Err(Error::new(ErrorKind::Closed, "the client was freed"));
     };
-    let mut token = Tagged::new(mcplink_token_t { text: None });
+    let mut token = mcplink_output_t::text();
     // SAFETY: the header requires valid arguments.
     let status = call_back(number, || unsafe {
         (hook.callback)(hook.user.ptr(), token.as_mut_ptr())
     });
-    match (status, token.text.take()) {
+    match (status, token.take_text()) {
         (Some(0), Some(text)) if !text.trim().is_empty() => Ok(text),
         (Some(0), _) => Err(refused(
-            "the function for tokens gave none (mcplink_token_set)".to_owned(),
+            "the function for tokens gave none (mcplink_output_set)".to_owned(),
         )),
         (Some(status), _) => Err(refused(format!(
             "the function for tokens returned {status}"

@@ -11,13 +11,13 @@ use crate::cffi::arg;
 use crate::cffi::arg::{invalid, span};
 #[cfg(feature = "http-client")]
 use crate::cffi::auth::Made;
+use crate::cffi::auth::mcplink_bearer_fn;
 use crate::cffi::auth::mcplink_oauth_t;
 use crate::cffi::entry::{Outcome, descriptor};
 use crate::cffi::event::mcplink_line_fn;
 use crate::cffi::handle::enter;
 use crate::cffi::refusal::{set, taken};
 use crate::cffi::text::{filled, filled_measured, missing, name};
-use crate::cffi::token::mcplink_bearer_fn;
 use crate::cffi::transport::mcplink_transport_t;
 use crate::cffi::user::Hook;
 use crate::transport::Stream;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::cffi::answer::mcplink_handler_fn;
 use crate::cffi::auth::Made;
+use crate::cffi::auth::mcplink_bearer_fn;
 use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::callers::Callers;
 use crate::cffi::entry::Outcome;
@@ -14,7 +15,6 @@ use crate::cffi::event::{mcplink_event_fn, mcplink_line_fn};
 use crate::cffi::handle::{Gate, Handled, Kind as ObjectKind, Object};
 use crate::cffi::log;
 use crate::cffi::queue::Kind;
-use crate::cffi::token::mcplink_bearer_fn;
 use crate::cffi::user::{Callback, Hook, Inside, marks};
 use crate::client::{Client, ClientBuilder, Subscription};
 use crate::error::{Error, ErrorKind, Result};

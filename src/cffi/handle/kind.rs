@@ -67,7 +67,6 @@ kinds! {
     ServerOptions = "mcplink_server_options_t",
     Session = "mcplink_session_t",
     Template = "mcplink_template_t",
-    Token = "mcplink_token_t",
     Tool = "mcplink_tool_t",
     Transport = "mcplink_transport_t",
     Writer = "mcplink_writer_t",
