@@ -70,9 +70,7 @@ pub(crate) fn write_result_with(
     append: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
 ) -> serde_json::Result<Vec<u8>> {
     buffer.clear();
-    buffer.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
-    serde_json::to_writer(&mut buffer, id)?;
-    buffer.extend_from_slice(br#","result":"#);
+    begin_result(&mut buffer, id)?;
     append(&mut buffer)?;
     buffer.push(b'}');
     Ok(buffer)
@@ -80,10 +78,16 @@ pub(crate) fn write_result_with(
 
 /// Returns the beginning of the response to a request that succeeded, up to the result.
 pub(super) fn result_head(id: &RequestId) -> Vec<u8> {
-    let mut head = write_result_with(Vec::with_capacity(64), id, |_| Ok(()));
-    let head = head.as_mut().expect("an id can be written");
-    head.pop();
-    std::mem::take(head)
+    let mut head = Vec::with_capacity(64);
+    begin_result(&mut head, id).expect("an id can be written");
+    head
+}
+
+fn begin_result(buffer: &mut Vec<u8>, id: &RequestId) -> serde_json::Result<()> {
+    buffer.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    serde_json::to_writer(&mut *buffer, id)?;
+    buffer.extend_from_slice(br#","result":"#);
+    Ok(())
 }
 
 /// Writes the response to a request that failed. If `id` is `None`, the response has no `id`.
