@@ -33,6 +33,8 @@ pub(crate) mod forwarded;
 pub mod fuzzing;
 #[cfg(feature = "http-server")]
 mod listener;
+#[cfg(feature = "http-client")]
+pub(crate) mod shutdown;
 
 #[cfg(feature = "http-client")]
 pub use authorizer::{

@@ -16,7 +16,8 @@ use ureq::{Error, Timeout};
 
 /// A callback that gets the shutdown handle of a connection. The callback is called before any
 /// bytes are sent on the connection.
-pub(super) type ShutdownHook = dyn Fn(Weak<dyn ShutdownHandle>) -> Result<(), Error> + Send + Sync;
+pub(super) type RegisterShutdown =
+    dyn Fn(Weak<dyn ShutdownHandle>) -> Result<(), Error> + Send + Sync;
 
 /// The name resolver and the connector.
 pub(super) struct Dialing<R = DefaultResolver> {
@@ -43,7 +44,7 @@ impl<R: Resolver> Dialing<R> {
         self: &Arc<Self>,
         uri: &Uri,
         within: time::Duration,
-        hold: Arc<ShutdownHook>,
+        hold: Arc<RegisterShutdown>,
     ) -> Result<Box<dyn Transport>, Error> {
         // Connects to a proxy, if there is one.
         let dialing = Arc::clone(self);

@@ -24,6 +24,7 @@ use super::exchange::{BUFFER, HttpConnection, is_end};
 use super::tls;
 use crate::sync::Mutex;
 use crate::transport::clock::about_now;
+use crate::transport::http::shutdown::Shutdown;
 
 /// The maximum number of idle connections in the pool. At the limit, the connection that was idle
 /// for longest is closed. This limit is rarely reached: even if this many threads make calls at
@@ -79,42 +80,6 @@ pub(super) struct PoolSlot {
     pub(super) line: HttpConnection,
     brake: Arc<Shutdown>,
     pub(super) buffer: Vec<u8>,
-}
-
-/// The handle with which another thread shuts a connection down.
-///
-/// Invariant: [`hold`](Self::hold) checks `was_pulled` and stores the connection under one lock.
-/// [`pull`](Self::pull) sets the flag and takes the connection under the same lock. So after a
-/// shutdown no new connection is made for the exchange, and a shutdown during connecting is not
-/// lost.
-#[derive(Default)]
-struct Shutdown(Mutex<Held>);
-
-#[derive(Default)]
-struct Held {
-    was_pulled: bool,
-    connection: Option<Weak<dyn ShutdownHandle>>,
-}
-
-impl Shutdown {
-    fn hold(&self, connection: Weak<dyn ShutdownHandle>) -> Result<(), Error> {
-        let mut held = self.0.lock();
-        if held.was_pulled {
-            return Err(io::Error::from(io::ErrorKind::NotConnected).into());
-        }
-        held.connection = Some(connection);
-        Ok(())
-    }
-
-    fn pull(&self) {
-        let mut held = self.0.lock();
-        held.was_pulled = true;
-        let connection = held.connection.take();
-        drop(held);
-        if let Some(connection) = connection.and_then(|connection| connection.upgrade()) {
-            connection.shutdown();
-        }
-    }
 }
 
 impl Pool {
@@ -202,7 +167,14 @@ impl Pool {
         let left = left.map(|left| left + Duration::from_millis(5));
         let span = left.map_or(self.connect_timeout, |left| left.min(self.connect_timeout));
         let brake = Arc::clone(&lane.brake);
-        let hold = Arc::new(move |connection| brake.hold(connection));
+        let hold = Arc::new(move |connection: Weak<dyn ShutdownHandle>| {
+            let held = brake.hold(Box::new(move || {
+                if let Some(connection) = connection.upgrade() {
+                    connection.shutdown();
+                }
+            }));
+            held.map_err(|_| io::Error::from(io::ErrorKind::NotConnected).into())
+        });
         lane.line.lead_by(self.dialing.dial(uri, span, hold)?);
         Ok(())
     }
