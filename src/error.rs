@@ -30,7 +30,8 @@ struct Inner {
     message: String,
     source: Option<Arc<dyn StdError + Send + Sync>>,
     rpc: Option<RpcError>,
-    sent: bool,
+    /// Whether the request was sent. `None` if nobody has said so.
+    sent: Option<bool>,
     not_found: bool,
     os_code: Option<i32>,
     stderr_tail: Option<String>,
@@ -131,7 +132,7 @@ impl Error {
             message: message.into(),
             source: None,
             rpc: None,
-            sent: false,
+            sent: None,
             not_found: false,
             os_code: None,
             stderr_tail: None,
@@ -155,7 +156,7 @@ impl Error {
         this.0.not_found = rpc.code == ErrorCode::RESOURCE_NOT_FOUND
             || (rpc.code == ErrorCode::INVALID_PARAMS && method == "resources/read");
         this.0.rpc = Some(rpc);
-        this.0.sent = true;
+        this.0.sent = Some(true);
         this
     }
 
@@ -188,9 +189,10 @@ impl Error {
     }
 
     /// Sets whether the request was passed to the transport: see [`was_sent`](Self::was_sent).
-    /// Defaults to false.
+    /// Defaults to false. Without this setting, the library assumes that an HTTP client of the host
+    /// has sent the request.
     pub fn sent(mut self, sent: bool) -> Self {
-        self.0.sent = sent;
+        self.0.sent = Some(sent);
         self
     }
 
@@ -311,7 +313,14 @@ impl Error {
     /// Whether the request was passed to the transport, so that the request may have had an effect
     /// on the peer.
     pub fn was_sent(&self) -> bool {
-        self.0.sent
+        self.0.sent == Some(true)
+    }
+
+    /// Whether the error says that the request was not sent. False for an error whose maker has not
+    /// called [`sent`](Self::sent).
+    #[cfg_attr(not(feature = "http-client"), expect(dead_code, reason = "HTTP"))]
+    pub(crate) fn says_not_sent(&self) -> bool {
+        self.0.sent == Some(false)
     }
 
     /// Whether a retry of the call may succeed, and the call can't have had an effect yet.
@@ -323,7 +332,7 @@ impl Error {
     pub fn is_retryable(&self) -> bool {
         match self.0.kind {
             ErrorKind::Busy => true,
-            ErrorKind::Timeout | ErrorKind::Closed | ErrorKind::Io => !self.0.sent,
+            ErrorKind::Timeout | ErrorKind::Closed | ErrorKind::Io => !self.was_sent(),
             ErrorKind::Http | ErrorKind::Peer => {
                 matches!(self.http_status(), Some(429 | 503))
                     || self.rpc().is_some_and(RpcError::says_busy)

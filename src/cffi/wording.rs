@@ -170,12 +170,16 @@ mod tests {
     use super::*;
 
     /// Names in texts that no user of C reads, or that have no counterpart in C, with the reason.
-    const RUST_ONLY: [(&str, &str); 19] = [
+    const RUST_ONLY: [(&str, &str); 20] = [
         ("CallOptions::on_progress", "C has no pending calls"),
         ("HandlerError::not_found", "the compiler of Rust says it"),
         (
             "Http::connect_timeout",
             "C has one time for all of connecting",
+        ),
+        (
+            "Http::http_client, Http::proxy",
+            "C has no HTTP client of its own yet",
         ),
         ("Http::stall_timeout", "C has no such setting"),
         ("IconLimits::max_bytes", "C checks no icons"),

@@ -90,6 +90,9 @@ mod forms;
 mod front;
 mod handler_errors;
 mod held;
+#[cfg(feature = "http-client")]
+#[allow(dead_code, reason = "names are of logins")]
+mod hostclient;
 #[cfg(all(feature = "http-client", feature = "http-server"))]
 mod http_busy;
 #[cfg(feature = "http-server")]
@@ -122,6 +125,8 @@ mod http_cut_off;
 mod http_events;
 #[cfg(all(feature = "http-server", any(target_os = "linux", windows)))]
 mod http_fairness;
+#[cfg(feature = "http-client")]
+mod http_host_client;
 #[cfg(feature = "http-server")]
 mod http_legacy;
 #[cfg(feature = "http-server")]

@@ -2,7 +2,8 @@
 //!
 //! `Http` (feature `http-client`) is the transport of a client: see `docs/http-client.md`.
 //!
-//! An `Authorizer` provides the credentials of a client's requests.
+//! An `Authorizer` provides the credentials of a client's requests. An `HttpClient` of the host can
+//! send the requests.
 //!
 //! `Service` and `ResponseWriter` separate the protocol from the sockets. A host with its own web
 //! server implements the writer and passes on the requests that it has read. Other hosts use an
@@ -31,6 +32,8 @@ pub(crate) mod field;
 pub(crate) mod forwarded;
 #[cfg(fuzzing)]
 pub mod fuzzing;
+#[cfg(feature = "http-client")]
+pub(crate) mod http_client;
 #[cfg(feature = "http-server")]
 mod listener;
 #[cfg(feature = "http-client")]
@@ -53,5 +56,7 @@ pub use client_key::ClientKey;
 pub use exchange::{HttpRequest, ResponseHead, ResponseWriter, Service};
 #[cfg(feature = "http-server")]
 pub use forwarded::Network;
+#[cfg(feature = "http-client")]
+pub use http_client::{HttpClient, HttpClientRequest, HttpClientResponse};
 #[cfg(feature = "http-server")]
 pub use listener::{HttpLimits, HttpListener, HttpStats};

@@ -10,7 +10,7 @@ pub(crate) type ShutdownHook = Box<dyn FnOnce() + Send>;
 /// Invariant: [`hold`](Self::hold) checks `was_pulled` and stores the hook under one lock.
 /// [`pull`](Self::pull) sets the flag and takes the hook under the same lock. So after a shutdown
 /// no new connection is made for the exchange, and a shutdown during connecting is not lost. The
-/// lock is not held while a hook runs or is dropped.
+/// lock is not held while a hook runs or is dropped, because a hook may be code of the host.
 #[derive(Default)]
 pub(crate) struct Shutdown(Mutex<Held>);
 
@@ -43,5 +43,10 @@ impl Shutdown {
         if let Some(hook) = hook {
             hook();
         }
+    }
+
+    /// Whether the exchange was shut down.
+    pub(crate) fn was_pulled(&self) -> bool {
+        self.0.lock().was_pulled
     }
 }

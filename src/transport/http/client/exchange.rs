@@ -16,6 +16,8 @@ use ureq_proto::client::{
     Await100Result, Call, RecvBodyResult, RecvResponseResult, SendRequestResult,
 };
 
+use crate::transport::http::http_client::HostBody;
+
 /// The size of each buffer of a connection, in bytes.
 pub(super) const BUFFER: usize = 16 << 10;
 /// The maximum length of a response head, in bytes. A head has to fit into one buffer.
@@ -27,12 +29,20 @@ const MAX_HEAD: usize = BUFFER;
 pub(super) struct HttpConnection {
     transport: Option<Box<dyn Transport>>,
     response: Option<Call<RecvBody>>,
+    /// The unread response of the host's HTTP client, which has connections of its own.
+    host_body: Option<HostBody>,
 }
 
 impl HttpConnection {
     /// Replaces the connection by a new connection.
     pub(super) fn lead_by(&mut self, transport: Box<dyn Transport>) {
         self.transport = Some(transport);
+    }
+
+    /// Replaces the connection by a response of the host's HTTP client.
+    pub(super) fn read_from(&mut self, body: HostBody) {
+        self.close();
+        self.host_body = Some(body);
     }
 
     /// Closes the connection.
@@ -130,6 +140,9 @@ impl HttpConnection {
 /// Implements [`io::Read`] for the body of the server's response.
 impl io::Read for HttpConnection {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if let Some(body) = &mut self.host_body {
+            return body.read(into);
+        }
         self.read_body(into).map_err(|error| match error {
             Error::Io(error) => error,
             error => io::Error::other(error),

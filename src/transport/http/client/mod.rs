@@ -13,7 +13,7 @@
 //!  credentials  calls of the authorizer
 //!  refusal      error texts
 //!  tls          trusted certificates, client certificates
-//!  pool         pooled connections: one exchange at a time on each
+//!  pool         pooled connections, one exchange at a time on each; or the host's HTTP client
 //!  dial         making connections
 //!  exchange     one request and its response on a connection
 //!  deadlines    the deadline thread, which ends exchanges in time
@@ -60,6 +60,7 @@ use self::proxies::Proxies;
 pub(crate) use self::retry_after::tell_wait;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::transport::http::authorizer::{Authorizer, Bearer};
+use crate::transport::http::http_client::HttpClient;
 
 /// The transport to a server that is reached over HTTP.
 ///
@@ -87,6 +88,7 @@ pub struct Http {
     url: Uri,
     headers: Vec<(HeaderName, HeaderValue)>,
     authorizer: Option<Arc<dyn Authorizer>>,
+    client: Option<Arc<dyn HttpClient>>,
     proxy: Proxies,
     connect_timeout: Duration,
     stall_timeout: Duration,
@@ -119,18 +121,17 @@ impl Http {
     /// # Errors
     ///
     /// [`ErrorKind::Invalid`] when `url` is not an HTTP URL, or contains a user name or password:
-    /// credentials belong in a header field. [`ErrorKind::Unsupported`] for `https` in a build
-    /// without the feature `tls`.
+    /// credentials belong in a header field. In a build without the feature `tls`, connecting to an
+    /// `https` URL fails with [`ErrorKind::Unsupported`] unless [`http_client`](Self::http_client)
+    /// is set.
     pub fn new(url: &str) -> Result<Self> {
         let invalid = |why: &str| Err(Error::new(ErrorKind::Invalid, format!("the URL {why}")));
         let Ok(uri) = url.parse::<Uri>() else {
             return invalid("can't be read: expected http://host:port/path");
         };
-        let secure = match uri.scheme() {
-            Some(scheme) if *scheme == Scheme::HTTP => false,
-            Some(scheme) if *scheme == Scheme::HTTPS => true,
-            _ => return invalid("begins neither with http:// nor with https://"),
-        };
+        if uri.scheme() != Some(&Scheme::HTTP) && uri.scheme() != Some(&Scheme::HTTPS) {
+            return invalid("begins neither with http:// nor with https://");
+        }
         if url.contains('#') {
             return invalid("has a fragment ('#'), which is never sent");
         }
@@ -141,16 +142,11 @@ impl Http {
         if uri.host().is_none_or(str::is_empty) {
             return invalid("names no host");
         }
-        if secure && cfg!(not(feature = "tls")) {
-            return Err(Error::new(
-                ErrorKind::Unsupported,
-                "https needs the feature 'tls', which this build was made without",
-            ));
-        }
         Ok(Self {
             url: uri,
             headers: Vec::new(),
             authorizer: None,
+            client: None,
             proxy: Proxies::None,
             connect_timeout: Duration::from_secs(10),
             stall_timeout: Duration::from_secs(60),
@@ -212,6 +208,18 @@ impl Http {
     /// [`ErrorKind::Invalid`] if [`header`](Self::header) sets `Authorization`, too.
     pub fn authorizer(mut self, authorizer: impl Authorizer + 'static) -> Self {
         self.authorizer = Some(Arc::new(authorizer));
+        self
+    }
+
+    /// Sets an HTTP client of the host, which sends all requests to the server. By default the
+    /// library makes its own connections. Pass an [`Arc`] to share a client.
+    ///
+    /// The client decides how servers are reached, and which servers are trusted. So connecting
+    /// fails with [`ErrorKind::Invalid`] if a proxy, root certificates or a client certificate are
+    /// set, too. [`connect_timeout`](Self::connect_timeout) has no effect. Logins have their own
+    /// setting, `OAuthBuilder::http_client` (feature `auth`).
+    pub fn http_client(mut self, client: impl HttpClient + 'static) -> Self {
+        self.client = Some(Arc::new(client));
         self
     }
 
@@ -278,7 +286,7 @@ impl Http {
 
     /// Sets the maximum time to reach the server: name resolution, connecting and the TLS
     /// handshake. Defaults to 10 s. After that the call fails. If the deadline of the call is
-    /// earlier, it applies.
+    /// earlier, it applies. Has no effect with [`http_client`](Self::http_client).
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
@@ -306,6 +314,17 @@ impl Http {
         self
     }
 
+    /// Returns a setting for the library's own connections, if one is set that an HTTP client of
+    /// the host would ignore.
+    fn connection_setting(&self) -> Option<&'static str> {
+        #[cfg(feature = "tls")]
+        if let Some(setting) = self.tls.setting() {
+            return Some(setting);
+        }
+        let is_proxied = !matches!(self.proxy, Proxies::None);
+        is_proxied.then_some("Http::proxy")
+    }
+
     fn with_fault(mut self, text: String) -> Self {
         self.fault
             .get_or_insert_with(|| Error::new(ErrorKind::Invalid, text));
@@ -320,6 +339,7 @@ impl fmt::Debug for Http {
             .field("url", &shown(&self.url))
             .field("headers", &names.collect::<Vec<_>>())
             .field("has_authorizer", &self.authorizer.is_some())
+            .field("has_http_client", &self.client.is_some())
             .field("proxy", &self.proxy)
             .finish_non_exhaustive()
     }

@@ -24,6 +24,7 @@ use super::exchange::{BUFFER, HttpConnection, is_end};
 use super::tls;
 use crate::sync::Mutex;
 use crate::transport::clock::about_now;
+use crate::transport::http::http_client::{self, HttpClient, wrapped};
 use crate::transport::http::shutdown::Shutdown;
 
 /// The maximum number of idle connections in the pool. At the limit, the connection that was idle
@@ -67,6 +68,9 @@ impl Failed {
 
 /// The connection pool for one server.
 pub(super) struct Pool {
+    /// The HTTP client of the host, which sends the requests if there is one. Then the pool stays
+    /// empty.
+    client: Option<Arc<dyn HttpClient>>,
     /// Idle connections with the time of their last use. The connection used last is at the back.
     /// The connections are boxed because they are large and often moved. The lock is not held while
     /// a connection is closed, because closing may block.
@@ -83,9 +87,10 @@ pub(super) struct PoolSlot {
 }
 
 impl Pool {
-    pub(super) fn new(route: Route) -> Self {
+    pub(super) fn new(route: Route, client: Option<Arc<dyn HttpClient>>) -> Self {
         let connect_timeout = route.connect_timeout;
         Self {
+            client,
             free: Mutex::default(),
             connect_timeout,
             dialing: Arc::new(Dialing::new(route.config())),
@@ -110,6 +115,9 @@ impl Pool {
     /// Returns a connection to the pool, after its response was read to the end. Closes at most one
     /// other connection that was idle for too long or exceeds the limit.
     pub(super) fn put(&self, lane: Box<PoolSlot>) {
+        if self.client.is_some() {
+            return;
+        }
         let now = about_now();
         let mut free = self.free.lock();
         free.push_back((lane, now));
@@ -128,7 +136,7 @@ impl Pool {
 
     /// Sends a request, and blocks until the head of the response has arrived. Connects to the
     /// server first if necessary. Connecting takes at most `connect_timeout`, and ends at
-    /// `deadline` at the latest.
+    /// `deadline` at the latest. If the host has an HTTP client, that client sends the request.
     pub(super) fn run(
         &self,
         lane: &mut PoolSlot,
@@ -136,6 +144,9 @@ impl Pool {
         text: &[u8],
         deadline: Option<Instant>,
     ) -> Result<Response<()>, Failed> {
+        if let Some(client) = &self.client {
+            return lane.send_with(&**client, request, text, deadline);
+        }
         let is_post = request.method() == Method::POST;
         let mut has_sent = false;
         let connected = self.connect(lane, request.uri(), deadline);
@@ -199,6 +210,22 @@ impl PoolSlot {
     pub(super) fn brake(&self) -> impl FnOnce() + Send + 'static {
         let brake = Arc::clone(&self.brake);
         move || brake.pull()
+    }
+
+    /// Sends a request with the HTTP client of the host.
+    fn send_with(
+        &mut self,
+        client: &dyn HttpClient,
+        request: Request<()>,
+        text: &[u8],
+        deadline: Option<Instant>,
+    ) -> Result<Response<()>, Failed> {
+        let sent = http_client::send(client, request.map(|()| text), deadline, &self.brake, None);
+        let response = sent.map_err(|error| Failed {
+            sent: !error.says_not_sent(),
+            error: wrapped(error),
+        })?;
+        Ok(response.map(|body| self.line.read_from(body)))
     }
 }
 

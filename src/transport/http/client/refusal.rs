@@ -19,6 +19,7 @@ use crate::transport::deadlines::Watched;
 use crate::transport::exchange_transport::CancelHandle;
 use crate::transport::http::authorizer::Credentials;
 use crate::transport::http::event_reader::{EventReader, Item};
+use crate::transport::http::http_client::unwrapped;
 
 /// The maximum number of bytes of an error response that are read. The rest is ignored.
 const MAX_REFUSAL: u64 = 64 << 10;
@@ -185,6 +186,10 @@ impl ClientTransport {
             );
             return Error::new(ErrorKind::Closed, text).sent(true);
         }
+        let error = match unwrapped(error) {
+            Ok(error) => return error.context(format_args!("'{peer}'")).sent(sent),
+            Err(error) => error,
+        };
         match error {
             ureq::Error::Timeout(_) => {
                 let span = Span(self.http.connect_timeout);

@@ -29,6 +29,10 @@ impl Roots {
         Ok(())
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Returns the TLS settings for a client without a certificate of its own.
     #[cfg(any(feature = "auth", feature = "jwt"))]
     pub(crate) fn config(&self) -> TlsConfig {
@@ -78,6 +82,12 @@ impl Tls {
             .map_err(|error| no_key(&error))?;
         self.own = Some(ClientCert::new_with_certs(&own, shown));
         Ok(())
+    }
+
+    /// Returns a setting that differs from the defaults, if there is one.
+    pub(super) fn setting(&self) -> Option<&'static str> {
+        let has_own = self.own.is_some().then_some("Http::client_certificate");
+        has_own.or_else(|| (!self.roots.is_empty()).then_some("Http::root_certificates"))
     }
 
     pub(super) fn config(&self) -> TlsConfig {

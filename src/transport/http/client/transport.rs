@@ -174,7 +174,7 @@ impl Answer {
 impl ClientTransport {
     pub(super) fn new(http: Http, route: Route, limits: &Limits) -> Self {
         Self {
-            lanes: Pool::new(route),
+            lanes: Pool::new(route, http.client.clone()),
             watch: Deadlines::new(http.stall_timeout, &limits.threads),
             state: Mutex::default(),
             cookies: Cookies::default(),
@@ -748,6 +748,15 @@ impl Transport for Http {
         {
             let text = "header(\"Authorization\", …) contradicts bearer(…) or authorizer(…)";
             return Err(Error::new(ErrorKind::Invalid, text));
+        }
+        if let (Some(_), Some(setting)) = (&self.client, self.connection_setting()) {
+            let text = format!("{setting} contradicts Http::http_client: set it in that client");
+            return Err(Error::new(ErrorKind::Invalid, text));
+        }
+        let is_https = self.url.scheme_str() == Some("https");
+        if is_https && self.client.is_none() && cfg!(not(feature = "tls")) {
+            let text = "https needs the feature 'tls', which this build was made without";
+            return Err(Error::new(ErrorKind::Unsupported, text));
         }
         let proxy = self.proxy.of(&self.url);
         let route = Route {
