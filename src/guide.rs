@@ -8,7 +8,7 @@
 //! | [`hosts`] | duties of a host to its user, access control, several servers, child processes |
 //! | [`compatibility`] | malformed input that is accepted, and how to refuse it |
 //! | [`http`] | servers over HTTP: listener, own web server, sessions, long calls |
-//! | [`http_client`] | clients over HTTP: sessions, redirects, proxies, TLS |
+//! | [`http_client`] | clients over HTTP: sessions, redirects, proxies, TLS, your own HTTP client |
 //! | [`authorization`] | logins of clients, access tokens and scopes of servers |
 //! | [`limits`] | each limit of a server, and how clients share it |
 //! | [`performance`] | the cost of a message, measuring and tuning |
@@ -39,6 +39,7 @@ pub mod publishing_skills {}
 /// [`Folder`]: crate::server::Folder
 /// [`Icon`]: crate::schema::Icon
 /// [tool]: https://docs.rs/crate/mcplink/latest/source/docs/tool.md
+/// [http-client]: crate::guide::http_client#an-http-client-of-your-own
 #[doc = include_str!("../docs/hosts.md")]
 pub mod hosts {}
 
@@ -55,10 +56,11 @@ pub mod compatibility {}
 pub mod http {}
 
 /// [authorization]: crate::guide::authorization
-#[cfg_attr(any(not(doctest), feature = "tls"), doc = include_str!("../docs/http-client.md"))]
+#[cfg_attr(any(not(doctest), feature = "auth"), doc = include_str!("../docs/http-client.md"))]
 pub mod http_client {}
 
 /// [c]: https://docs.rs/crate/mcplink/latest/source/docs/c.md
+/// [http-client]: crate::guide::http_client#an-http-client-of-your-own
 #[cfg_attr(any(not(doctest), feature = "jwt"), doc = include_str!("../docs/authorization.md"))]
 pub mod authorization {}
 

@@ -163,7 +163,8 @@ impl AddressPolicy {
     }
 }
 
-/// A DNS resolver that refuses names whose addresses the policy does not allow.
+/// A DNS resolver that refuses names whose addresses the policy does not allow. An HTTP client of
+/// the host asks it for each address.
 #[derive(Clone, Debug)]
 pub(super) struct Guard {
     pub(super) reach: Arc<AddressPolicy>,
@@ -173,6 +174,17 @@ pub(super) struct Guard {
     /// The last address that the policy refused. `None` means that a failed name resolution has
     /// another cause.
     pub(super) refused: Arc<Mutex<Option<IpAddr>>>,
+}
+
+impl Guard {
+    /// Whether the policy allows an address of a host. Records the address if not.
+    pub(super) fn allows(&self, host: &str, address: IpAddr) -> bool {
+        let is_allowed = self.reach.allows(host, address);
+        if !is_allowed {
+            *self.refused.lock() = Some(address);
+        }
+        is_allowed
+    }
 }
 
 impl Resolver for Guard {
@@ -190,12 +202,9 @@ impl Resolver for Guard {
         let host = uri.host().unwrap_or_default();
         let host = host.trim_matches(['[', ']']).to_ascii_lowercase();
         let mut addresses = found.iter().map(|address| address.ip());
-        match addresses.find(|address| !self.reach.allows(&host, *address)) {
-            None => Ok(found),
-            Some(address) => {
-                *self.refused.lock() = Some(address);
-                Err(ureq::Error::HostNotFound)
-            }
+        match addresses.all(|address| self.allows(&host, address)) {
+            true => Ok(found),
+            false => Err(ureq::Error::HostNotFound),
         }
     }
 }

@@ -19,6 +19,7 @@ use super::secret::Secret;
 use super::store::{MemoryStore, Store};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::sync::Mutex;
+use crate::transport::http::HttpClient;
 use crate::transport::http::proxies::Proxies;
 use crate::transport::http::tls::Roots;
 
@@ -41,6 +42,7 @@ pub struct OAuthBuilder {
     everywhere: bool,
     proxy: Proxies,
     roots: Roots,
+    client: Option<Arc<dyn HttpClient>>,
     log: Option<LogHook>,
     fault: Option<Error>,
 }
@@ -116,6 +118,7 @@ impl OAuthBuilder {
             everywhere: false,
             proxy: Proxies::None,
             roots: Roots::default(),
+            client: None,
             log: None,
             fault: None,
         }
@@ -293,6 +296,25 @@ impl OAuthBuilder {
         self
     }
 
+    /// Sets an HTTP client of the host, which sends all requests for authorization: for tokens and
+    /// for metadata, including the metadata of the MCP server. By default the library makes its own
+    /// connections. Pass an [`Arc`] to share a client, for example with
+    /// [`Http::http_client`](crate::transport::http::Http::http_client).
+    ///
+    /// The client must ask
+    /// [`HttpClientRequest::allows_address`](crate::transport::http::HttpClientRequest::allows_address)
+    /// for each address to which it connects: otherwise
+    /// [`allow_private_addresses`](Self::allow_private_addresses) has an effect only on URLs with a
+    /// literal address. A request ends after [`step_timeout`](Self::step_timeout).
+    ///
+    /// The client decides how servers are reached, and which servers are trusted. So
+    /// [`build`](Self::build) fails with [`ErrorKind::Invalid`] if a proxy or root certificates are
+    /// set, too.
+    pub fn http_client(mut self, client: impl HttpClient + 'static) -> Self {
+        self.client = Some(Arc::new(client));
+        self
+    }
+
     /// Sets a hook for log lines about problems that are not errors, for example tokens that can't
     /// be stored. The lines contain no secrets. The hook runs on the thread that requests tokens,
     /// and must not wait for the MCP server.
@@ -301,12 +323,27 @@ impl OAuthBuilder {
         self
     }
 
+    /// Refuses settings for the library's own connections, which an HTTP client of the host would
+    /// ignore.
+    fn refuse_connection_settings(&mut self) {
+        let contradicts = "contradicts OAuthBuilder::http_client: set it in that client";
+        if !matches!(self.proxy, Proxies::None) {
+            self.refuse(&format!("OAuthBuilder::proxy {contradicts}"));
+        }
+        if !self.roots.is_empty() {
+            self.refuse(&format!("OAuthBuilder::root_certificates {contradicts}"));
+        }
+    }
+
     /// Makes the authorizer. The authorizer sends no request until an MCP server refuses a request.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when a setting is invalid.
-    pub fn build(self) -> Result<OAuth> {
+    /// [`ErrorKind::Invalid`] when a setting is invalid, or contradicts another one.
+    pub fn build(mut self) -> Result<OAuth> {
+        if self.client.is_some() {
+            self.refuse_connection_settings();
+        }
         let Self {
             grant,
             client_name,
@@ -324,6 +361,7 @@ impl OAuthBuilder {
             everywhere,
             proxy,
             roots,
+            client,
             log,
             fault,
         } = self;
@@ -347,6 +385,7 @@ impl OAuthBuilder {
             everywhere,
             proxy,
             roots,
+            client,
             log,
             nonces: Nonces::default(),
             first_issuers: Mutex::default(),

@@ -3,22 +3,31 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
-use ureq::Agent;
-use ureq::http::{HeaderMap, Request};
+use ureq::http::response::Parts;
+use ureq::http::{HeaderMap, HeaderValue, Request, Response, header, request};
+use ureq::{Agent, Body, Proxy, Timeout};
 use zeroize::Zeroizing;
 
 use super::address_policy::{AddressPolicy, Guard};
 use super::http_url::HttpUrl;
 use crate::error::{Error, ErrorKind, Excerpt, Result, Span};
 use crate::fallible;
+use crate::transport::clock::after;
+use crate::transport::deadlines::Deadlines;
+use crate::transport::exchange_transport::{CancelHandle, NextCheck};
+use crate::transport::http::http_client::{self, HttpClient, wrapped};
 use crate::transport::http::proxies::Proxies;
+use crate::transport::http::shutdown::Shutdown;
 use crate::transport::http::{CredentialWait, foreign_encoding, location, tls};
 
 /// The maximum length of a response body, in bytes. A longer response is an error.
 const MAX_BODY: usize = 256 << 10;
+
+/// The value of the `User-Agent` field.
+const USER_AGENT: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
 
 /// The maximum number of consecutive redirects that are followed. A further redirect is not
 /// followed.
@@ -27,6 +36,10 @@ const MAX_REDIRECTS: usize = 5;
 /// An HTTP client that sends requests on behalf of one MCP server.
 pub(super) struct Fetcher {
     agent: Agent,
+    /// The HTTP client of the host, which sends the requests if there is one.
+    client: Option<Arc<dyn HttpClient>>,
+    /// Ends the requests of `client` after `timeout`.
+    deadlines: Deadlines,
     proxies: Proxies,
     guard: Guard,
     timeout: Duration,
@@ -52,6 +65,20 @@ pub(super) enum Patience {
 }
 
 impl Answer {
+    /// Reads the body of a response, at most one byte more than the maximum length.
+    fn read(head: Parts, body: &mut impl io::Read) -> Result<Self, ureq::Error> {
+        // The buffer is allocated in full, because a growing buffer would leave copies of secrets
+        // that are not wiped.
+        let room = fallible::with_capacity(MAX_BODY + 1).map_err(io::Error::from)?;
+        let mut bytes = Zeroizing::new(room);
+        fallible::read_to_end(body, &mut bytes, MAX_BODY + 1)?;
+        Ok(Self {
+            status: head.status.as_u16(),
+            fields: head.headers,
+            body: bytes,
+        })
+    }
+
     pub(super) fn field(&self, name: &str) -> Option<&str> {
         self.fields.get(name)?.to_str().ok()
     }
@@ -113,9 +140,11 @@ impl Fetcher {
         reach: AddressPolicy,
         proxies: Proxies,
         roots: &tls::Roots,
+        client: Option<Arc<dyn HttpClient>>,
         timeout: Duration,
         waiting: CredentialWait,
     ) -> Self {
+        let timeout = timeout.min(Duration::from_secs(86_400));
         let guard = Guard {
             reach: Arc::new(reach),
             proxy: Arc::default(),
@@ -128,13 +157,9 @@ impl Fetcher {
             .proxy(None)
             .tls_config(roots.config())
             .accept_encoding("identity")
-            .user_agent(concat!(
-                env!("CARGO_PKG_NAME"),
-                "/",
-                env!("CARGO_PKG_VERSION")
-            ))
+            .user_agent(USER_AGENT)
             .max_response_header_size(64 << 10)
-            .timeout_global(Some(timeout.min(Duration::from_secs(86_400))))
+            .timeout_global(Some(timeout))
             .build();
         Self {
             agent: Agent::with_parts(
@@ -142,6 +167,8 @@ impl Fetcher {
                 ureq::unversioned::transport::DefaultConnector::default(),
                 guard.clone(),
             ),
+            client,
+            deadlines: Deadlines::new(timeout, waiting.threads()),
             proxies,
             guard,
             timeout,
@@ -172,7 +199,7 @@ impl Fetcher {
             for (name, value) in fields {
                 request = request.header(*name, *value);
             }
-            let answer = self.send(what, &place, request.body(()), Patience::WhileAwaited)?;
+            let answer = self.send(what, &place, request, None, Patience::WhileAwaited)?;
             match answer.moved_from(&place) {
                 Some(next) if redirects < MAX_REDIRECTS => place = next,
                 _ => return Ok(answer),
@@ -195,7 +222,7 @@ impl Fetcher {
             .header("accept", "application/json")
             .header("content-type", media_type);
         for (name, value) in fields {
-            let value = ureq::http::HeaderValue::from_str(value).map(|mut value| {
+            let value = HeaderValue::from_str(value).map(|mut value| {
                 value.set_sensitive(true);
                 value
             });
@@ -205,34 +232,30 @@ impl Fetcher {
             };
             request = request.header(*name, value);
         }
-        self.send(what, url, request.body(body), patience)
+        self.send(what, url, request, Some(body), patience)
     }
 
     fn send(
         &self,
         what: &str,
         url: &HttpUrl,
-        request: Result<Request<impl ureq::AsSendBody>, ureq::http::Error>,
+        request: request::Builder,
+        body: Option<&[u8]>,
         patience: Patience,
     ) -> Result<Answer> {
         self.check_reach(what, url)?;
-        let request = request.map_err(|_| {
+        let request = request.body(()).map_err(|_| {
             let text = format!("{what} can't be asked for at '{}'", url.shown());
             Error::new(ErrorKind::Auth, text)
         })?;
-        let proxy = self.proxies.of(request.uri());
-        let proxy = proxy.map_err(|why| Error::new(ErrorKind::Invalid, why))?;
-        // The host application chose the proxy, so its address is not checked.
-        *self.guard.proxy.lock() = proxy
-            .as_ref()
-            .and_then(|proxy| Some(proxy.uri().authority()?.to_string()));
-        let request = self.agent.configure_request(request).proxy(proxy).build();
-        let agent = self.agent.clone();
-        let _brake = match patience {
-            Patience::WhileAwaited => Some(self.waiting.on_over(move || agent.shutdown())),
-            Patience::ToTheEnd => None,
+        let answer = match &self.client {
+            Some(client) => {
+                let request = request.map(|()| body.unwrap_or_default());
+                self.send_with(&**client, url, request, patience)
+            }
+            None => self.send_by_agent(request, body, patience),
         };
-        self.exchange(request)
+        answer
             .map_err(|error| self.explain(what, url, error, patience))
             .and_then(|answer| {
                 if answer.body.len() <= MAX_BODY {
@@ -243,17 +266,79 @@ impl Fetcher {
             })
     }
 
-    fn exchange(&self, request: Request<impl ureq::AsSendBody>) -> Result<Answer, ureq::Error> {
-        let (head, body) = self.agent.run(request)?.into_parts();
-        // The buffer is allocated in full, because a growing buffer would leave copies of secrets
-        // that are not wiped.
-        let room = fallible::with_capacity(MAX_BODY + 1).map_err(io::Error::from)?;
-        let mut bytes = Zeroizing::new(room);
-        fallible::read_to_end(&mut body.into_reader(), &mut bytes, MAX_BODY + 1)?;
-        Ok(Answer {
-            status: head.status.as_u16(),
-            fields: head.headers,
-            body: bytes,
+    /// Sends a request on a connection of the library.
+    fn send_by_agent(
+        &self,
+        request: Request<()>,
+        body: Option<&[u8]>,
+        patience: Patience,
+    ) -> Result<Answer, ureq::Error> {
+        let proxy = self.proxies.of(request.uri());
+        let proxy = proxy.map_err(|why| wrapped(Error::new(ErrorKind::Invalid, why)))?;
+        // The host application chose the proxy, so its address is not checked.
+        *self.guard.proxy.lock() = proxy
+            .as_ref()
+            .and_then(|proxy| Some(proxy.uri().authority()?.to_string()));
+        let agent = self.agent.clone();
+        let _brake = match patience {
+            Patience::WhileAwaited => Some(self.waiting.on_over(move || agent.shutdown())),
+            Patience::ToTheEnd => None,
+        };
+        let response = match body {
+            Some(body) => self.run(request.map(|()| body), proxy)?,
+            None => self.run(request, proxy)?,
+        };
+        let (head, body) = response.into_parts();
+        Answer::read(head, &mut body.into_reader())
+    }
+
+    fn run(
+        &self,
+        request: Request<impl ureq::AsSendBody>,
+        proxy: Option<Proxy>,
+    ) -> Result<Response<Body>, ureq::Error> {
+        let request = self.agent.configure_request(request).proxy(proxy).build();
+        self.agent.run(request)
+    }
+
+    /// Sends a request with the HTTP client of the host.
+    fn send_with(
+        &self,
+        client: &dyn HttpClient,
+        url: &HttpUrl,
+        mut request: Request<&[u8]>,
+        patience: Patience,
+    ) -> Result<Answer, ureq::Error> {
+        let fields = request.headers_mut();
+        fields.insert(
+            header::ACCEPT_ENCODING,
+            HeaderValue::from_static("identity"),
+        );
+        fields.insert(header::USER_AGENT, HeaderValue::from_static(USER_AGENT));
+        let deadline = after(self.timeout);
+        let cancel_handle = CancelHandle::until(Some(deadline));
+        let shutdown = Arc::<Shutdown>::default();
+        let brake = Arc::clone(&shutdown);
+        cancel_handle.engage(move || brake.pull());
+        let watched = self.deadlines.add(&cancel_handle, false);
+        let _watched = watched.map_err(wrapped)?;
+        let end = Arc::clone(&cancel_handle);
+        let _brake = match patience {
+            Patience::WhileAwaited => Some(self.waiting.on_over(move || end.end())),
+            Patience::ToTheEnd => None,
+        };
+        // An address that an earlier request was refused says nothing about this one.
+        self.guard.refused.lock().take();
+        let (guard, host) = (self.guard.clone(), url.host());
+        let filter = Arc::new(move |address| guard.allows(&host, address));
+        let sent = http_client::send(client, request, Some(deadline), &shutdown, Some(filter));
+        let answer = sent.map_err(wrapped).and_then(|response| {
+            let (head, mut body) = response.into_parts();
+            Answer::read(head, &mut body)
+        });
+        answer.map_err(|error| match cancel_handle.look(Instant::now()) {
+            NextCheck::Over => ureq::Error::Timeout(Timeout::Global),
+            _ => error,
         })
     }
 
@@ -265,6 +350,10 @@ impl Fetcher {
         if patience == Patience::WhileAwaited && self.waiting.is_over() {
             return nobody_waits();
         }
+        let error = match http_client::unwrapped(error) {
+            Ok(error) => return error.context(format_args!("{what} of '{shown}'")),
+            Err(error) => error,
+        };
         match error {
             ureq::Error::Timeout(_) => {
                 let span = Span(self.timeout);
@@ -289,6 +378,12 @@ impl Fetcher {
                 Error::new(ErrorKind::Io, text)
             }
         }
+    }
+}
+
+impl Drop for Fetcher {
+    fn drop(&mut self) {
+        self.deadlines.stop();
     }
 }
 

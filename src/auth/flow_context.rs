@@ -17,9 +17,9 @@ use super::store::Store;
 use super::token::Tokens;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Mutex;
-use crate::transport::http::CredentialWait;
 use crate::transport::http::proxies::Proxies;
 use crate::transport::http::tls::Roots;
+use crate::transport::http::{CredentialWait, HttpClient};
 
 /// An OAuth grant: a way to obtain tokens.
 pub(super) trait Grant: Send + Sync {
@@ -72,6 +72,8 @@ pub(super) struct Settings {
     pub(super) everywhere: bool,
     pub(super) proxy: Proxies,
     pub(super) roots: Roots,
+    /// The HTTP client of the host, which sends all requests if there is one.
+    pub(super) client: Option<Arc<dyn HttpClient>>,
     pub(super) log: Option<LogHook>,
     pub(super) nonces: Nonces,
     /// The first issuer that each MCP server named, for clients without a fixed issuer.
@@ -115,11 +117,12 @@ impl<'a> FlowContext<'a> {
         on_person: &'a dyn Fn(bool),
     ) -> Self {
         let reach = AddressPolicy::of(server, settings.everywhere, settings.grant.trusted_host());
-        let (proxy, timeout) = (settings.proxy.clone(), settings.step_timeout);
+        let (proxy, client) = (settings.proxy.clone(), settings.client.clone());
+        let (roots, timeout) = (&settings.roots, settings.step_timeout);
         Self {
             settings,
             server,
-            fetcher: Fetcher::new(reach, proxy, &settings.roots, timeout, waiting),
+            fetcher: Fetcher::new(reach, proxy, roots, client, timeout, waiting),
             ends_at,
             on_person,
             is_refused: Cell::new(false),

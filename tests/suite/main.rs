@@ -16,6 +16,8 @@ mod auth_browser;
 mod auth_discovery;
 #[cfg(feature = "jwt")]
 mod auth_dpop;
+#[cfg(feature = "auth")]
+mod auth_host_client;
 #[cfg(feature = "jwt")]
 mod auth_jwt;
 #[cfg(feature = "auth")]
@@ -91,7 +93,10 @@ mod front;
 mod handler_errors;
 mod held;
 #[cfg(feature = "http-client")]
-#[allow(dead_code, reason = "names are of logins")]
+#[cfg_attr(
+    not(feature = "auth"),
+    allow(dead_code, reason = "names are of logins")
+)]
 mod hostclient;
 #[cfg(all(feature = "http-client", feature = "http-server"))]
 mod http_busy;
