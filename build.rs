@@ -185,6 +185,7 @@ mod header {
                 "auth/login.rs",
             ],
         ),
+        ("HTTP clients of the host", &["fetch.rs"]),
         ("Event loops: the pump", &["pump.rs"]),
         ("Transports of the host", &["transport.rs", "tap.rs"]),
     ];

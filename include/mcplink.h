@@ -48,6 +48,7 @@
  *   ==== Handlers: read a request, answer it ====
  *   ==== HTTP servers ====
  *   ==== Logins and tokens of clients ====
+ *   ==== HTTP clients of the host ====
  *   ==== Event loops: the pump ====
  *   ==== Transports of the host ====
  *
@@ -336,6 +337,15 @@ typedef struct mcplink_error_t mcplink_error_t;
  * its response.
  */
 typedef struct mcplink_exchange_t mcplink_exchange_t;
+
+/**
+ * An HTTP request that the host sends, and its response.
+ *
+ * The function that receives a fetch borrows it until the function returns. To write the response
+ * later, keep the fetch with mcplink_fetch_keep. A fetch that was neither ended nor kept fails.
+ * Any thread may use a fetch.
+ */
+typedef struct mcplink_fetch_t mcplink_fetch_t;
 
 /**
  * A form: a question to the user, with fields to fill in. mcplink_responder_elicit shows it.
@@ -1819,6 +1829,42 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_bearer(mcplink_client_op
  * @return MCPLINK_OK, MCPLINK_E_INVALID, or the status with which the setter was refused.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_oauth(mcplink_client_options_t *options, const mcplink_oauth_t *oauth);
+
+/**
+ * Sends an HTTP request, and writes its response with the functions of the fetch:
+ * mcplink_fetch_add_header for each header field, mcplink_fetch_begin for the status,
+ * mcplink_fetch_write for each part of the body as it arrives, and mcplink_fetch_end. Or
+ * mcplink_fetch_fail.
+ *
+ * Send the request once, as it is. Follow no redirect, add no cookies and no credentials, and
+ * decode no content encoding: the library does the rest, and expects each response as it is.
+ * Before you connect to an address that you resolved, ask mcplink_fetch_allows_address.
+ *
+ * Each request has a thread of the library, on which the function may block until the response has
+ * ended, also with a pump. Several requests run at once. End the request when it is cancelled: see
+ * mcplink_fetch_on_cancel. Freeing the client, or the last object that uses the OAuth settings,
+ * waits for the function.
+ *
+ * @return MCPLINK_OK. With any other status the request has failed.
+ */
+typedef mcplink_status_t (*mcplink_fetch_fn)(void *user, mcplink_fetch_t *fetch);
+
+/**
+ * Sets the HTTP client of the host, which sends all requests to a server over HTTP instead of
+ * the library, for hosts with their own proxies, certificates or sandbox. The client decides
+ * how servers are reached, and which servers are trusted. So opening fails with
+ * MCPLINK_E_INVALID if a proxy, root certificates or a client certificate are set, too. Logins
+ * have their own setting: mcplink_oauth_set_http_client.
+ *
+ * @param callback see mcplink_fetch_fn. NULL is refused.
+ * @param user,destroy passed to callback; destroy runs when the client is replaced, or when the
+ * options and all clients that use callback are freed.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_client_options_set_http_client(mcplink_client_options_t *options,
+                                                        mcplink_fetch_fn callback,
+                                                        void *user,
+                                                        mcplink_destroy_fn destroy);
 
 /**
  * Undoes mcplink_client_options_set_bearer, mcplink_client_options_set_bearer_hook and
@@ -7542,6 +7588,25 @@ MCPLINK_API mcplink_status_t mcplink_oauth_set_root_certificates(mcplink_oauth_t
 MCPLINK_API mcplink_status_t mcplink_oauth_use_default_roots(mcplink_oauth_t *oauth);
 
 /**
+ * Sets the HTTP client of the host, which sends all requests for authorization instead of the
+ * library: requests for tokens, and requests for metadata, including the metadata of the MCP
+ * server. The client has to ask mcplink_fetch_allows_address. A request ends after the time
+ * that was set with mcplink_oauth_set_step_timeout_ms. The client decides how servers are
+ * reached, and which servers are trusted. So opening fails with MCPLINK_E_INVALID if a proxy
+ * or root certificates are set, too. mcplink_client_options_set_http_client applies only to
+ * requests to the MCP server.
+ *
+ * @param callback see mcplink_fetch_fn. NULL is refused.
+ * @param user,destroy passed to callback; destroy runs when the client is replaced, or when all
+ * settings, options and clients that use callback are freed.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_oauth_set_http_client(mcplink_oauth_t *oauth,
+                                               mcplink_fetch_fn callback,
+                                               void *user,
+                                               mcplink_destroy_fn destroy);
+
+/**
  * Sets the log hook of authorizations. For authorizations, this hook replaces the process-wide
  * hook that was set with mcplink_set_log. Log records contain no secrets.
  *
@@ -7956,6 +8021,164 @@ MCPLINK_NODISCARD MCPLINK_API mcplink_login_t *mcplink_login_keep(mcplink_login_
  * @param login a login that mcplink_login_keep returned; may be NULL.
  */
 MCPLINK_API void mcplink_login_free(mcplink_login_t *login);
+
+/* ==== HTTP clients of the host ==== */
+
+/**
+ * Returns the method of the request.
+ *
+ * @return "POST", "GET" or "DELETE"; valid as long as the fetch.
+ */
+MCPLINK_API mcplink_str_t mcplink_fetch_method(const mcplink_fetch_t *fetch);
+
+/**
+ * Returns the absolute URL of the request: http or https, without credentials and fragment.
+ * The query may contain secrets.
+ *
+ * @return text that is valid as long as the fetch.
+ */
+MCPLINK_API mcplink_str_t mcplink_fetch_url(const mcplink_fetch_t *fetch);
+
+/**
+ * Returns the number of header fields of the request. The host adds those that belong to a
+ * connection, such as Host and Content-Length.
+ *
+ * @return the number.
+ */
+MCPLINK_API size_t mcplink_fetch_header_count(const mcplink_fetch_t *fetch);
+
+/**
+ * Returns the name of a header field of the request, in lower case.
+ *
+ * @param index the index of the field, from 0.
+ * @return text that is valid as long as the fetch; empty when the index is out of range.
+ */
+MCPLINK_API mcplink_str_t mcplink_fetch_header_name(const mcplink_fetch_t *fetch, size_t index);
+
+/**
+ * Returns the value of a header field of the request, which may be secret.
+ *
+ * @param index the index of the field, from 0.
+ * @return text that is valid as long as the fetch; empty when the index is out of range.
+ */
+MCPLINK_API mcplink_str_t mcplink_fetch_header_value(const mcplink_fetch_t *fetch, size_t index);
+
+/**
+ * Returns the body of the request, which may contain secrets.
+ *
+ * @return text that is valid as long as the fetch; empty without a body.
+ */
+MCPLINK_API mcplink_str_t mcplink_fetch_body(const mcplink_fetch_t *fetch);
+
+/**
+ * Returns the time in which the response has to begin. It does not limit the body.
+ *
+ * @return the rest of the time in milliseconds; MCPLINK_FOREVER without a limit.
+ */
+MCPLINK_API uint32_t mcplink_fetch_timeout_ms(const mcplink_fetch_t *fetch);
+
+/**
+ * Checks whether the host may connect to an address, for hosts that resolve names themselves.
+ * The requests of a login must not lead to this machine or a private network: see
+ * mcplink_oauth_set_private_addresses. The function allows every address for requests to
+ * the MCP server. An address in the URL has been checked.
+ *
+ * @param address an IPv4 or IPv6 address as text, without a port.
+ * @return true if the host may connect; false also for text that is no address.
+ */
+MCPLINK_API bool mcplink_fetch_allows_address(const mcplink_fetch_t *fetch, const char *address);
+
+/**
+ * Checks whether the request was cancelled: nobody needs the response any more. The check is
+ * cheap, so a loop can call this function repeatedly.
+ *
+ * @return true if the request was cancelled.
+ */
+MCPLINK_API bool mcplink_fetch_is_cancelled(const mcplink_fetch_t *fetch);
+
+/**
+ * Sets a function that is called once when the request is cancelled: the host then ends the
+ * request, for example by closing its socket.
+ *
+ * @param callback called at once, on this thread, if the request is cancelled already. Otherwise the
+ * callback runs on a thread of the library or on a thread that ends a call. The callback must
+ * not block. NULL for no callback.
+ * @param user,destroy passed to callback; destroy runs when another function is set, or when the
+ * last reference to the fetch is released, but not while callback runs. So user can own the
+ * socket.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_fetch_on_cancel(mcplink_fetch_t *fetch,
+                                         mcplink_notify_fn callback,
+                                         void *user,
+                                         mcplink_destroy_fn destroy);
+
+/**
+ * Adds a header field to the response, before mcplink_fetch_begin. Fields with the same name
+ * stay separate.
+ *
+ * @param field the name of the field.
+ * @param value,len the value of the field; len may be MCPLINK_NUL for text that ends in NUL.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_CLOSED when nobody needs the response any
+ * more, MCPLINK_E_STATE when the response has begun.
+ */
+MCPLINK_API mcplink_status_t mcplink_fetch_add_header(mcplink_fetch_t *fetch, const char *field, const char *value, size_t len);
+
+/**
+ * Begins the response: the host has received its status and all its header fields.
+ *
+ * @param status the status code, also that of an error.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID for a number that is no status; MCPLINK_E_CLOSED when
+ * nobody needs the response any more, MCPLINK_E_STATE when the response has begun.
+ */
+MCPLINK_API mcplink_status_t mcplink_fetch_begin(mcplink_fetch_t *fetch, int32_t status);
+
+/**
+ * Passes on a part of the body, as soon as it has arrived: an event stream must be readable
+ * while it goes on.
+ *
+ * @param bytes,len the bytes, which are copied, without a transfer coding; len may be MCPLINK_NUL
+ * for text that ends in NUL.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_CLOSED when nobody needs the rest: end the
+ * request then; MCPLINK_E_STATE before mcplink_fetch_begin or after the end.
+ * @note Blocks: while 256 KiB of the body are unread.
+ */
+MCPLINK_API mcplink_status_t mcplink_fetch_write(mcplink_fetch_t *fetch, const void *bytes, size_t len);
+
+/**
+ * Ends the response: the whole body was written.
+ *
+ * @return MCPLINK_OK; MCPLINK_E_CLOSED when nobody needs the response any more,
+ * MCPLINK_E_STATE before mcplink_fetch_begin or after the end.
+ */
+MCPLINK_API mcplink_status_t mcplink_fetch_end(mcplink_fetch_t *fetch);
+
+/**
+ * Fails the request: there is no response, or its body breaks off.
+ *
+ * @param reason a reason for the error message of the call; NULL for no reason.
+ * @param was_sent whether the server may have received the request. If not, the library may send the
+ * request once more. Ignored after mcplink_fetch_begin.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID; MCPLINK_E_STATE after the end.
+ */
+MCPLINK_API mcplink_status_t mcplink_fetch_fail(mcplink_fetch_t *fetch, const char *reason, bool was_sent);
+
+/**
+ * Adds a reference to a fetch, so that the response can be written after the function that
+ * received the fetch has returned, on any thread.
+ *
+ * @return the same fetch. The caller now owns a reference, and frees it with mcplink_fetch_free,
+ * once for each mcplink_fetch_keep. The reference may outlive the client.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_fetch_t *mcplink_fetch_keep(mcplink_fetch_t *fetch);
+
+/**
+ * Releases a reference to a fetch. If the response has not ended, releasing the last reference
+ * fails the request. In a forked process the function does nothing; see MCPLINK_E_FORKED.
+ *
+ * @param fetch a fetch that mcplink_fetch_keep returned; may be NULL.
+ */
+MCPLINK_API void mcplink_fetch_free(mcplink_fetch_t *fetch);
 
 /* ==== Event loops: the pump ==== */
 

@@ -773,6 +773,57 @@ private:
 
 inline kept_login login::keep() const { return kept_login(*this); }
 
+class kept_fetch;
+
+/* An HTTP request that the host sends, and its response. The callback borrows it until it returns;
+   keep() lets the response be written later. */
+class fetch {
+public:
+    explicit fetch(mcplink_fetch_t *raw) noexcept : raw_(raw) {}
+    std::string_view method() const noexcept { return detail::view(mcplink_fetch_method(raw_)); }
+    std::string_view url() const noexcept { return detail::view(mcplink_fetch_url(raw_)); }
+    std::size_t header_count() const noexcept { return mcplink_fetch_header_count(raw_); }
+    std::string_view header_name(std::size_t index) const noexcept { return detail::view(mcplink_fetch_header_name(raw_, index)); }
+    std::string_view header_value(std::size_t index) const noexcept { return detail::view(mcplink_fetch_header_value(raw_, index)); }
+    std::string_view body() const noexcept { return detail::view(mcplink_fetch_body(raw_)); }
+    milliseconds timeout() const noexcept { return milliseconds(mcplink_fetch_timeout_ms(raw_)); }
+    bool allows_address(const char *address) const noexcept { return mcplink_fetch_allows_address(raw_, address); }
+    bool is_cancelled() const noexcept { return mcplink_fetch_is_cancelled(raw_); }
+    template <class F> result<void> on_cancel(F callback)
+    {
+        return detail::told(
+            detail::hand_over<mcplink_notify_fn>([&](auto... c) { return mcplink_fetch_on_cancel(raw_, c...); }, std::move(callback)));
+    }
+    result<void> header(const char *field, std::string_view value)
+    {
+        return detail::told(mcplink_fetch_add_header(raw_, field, value.data(), value.size()));
+    }
+    result<void> begin(std::int32_t status) { return detail::told(mcplink_fetch_begin(raw_, status)); }
+    /* An error (MCPLINK_E_CLOSED) means that nobody needs the rest. */
+    result<void> write(std::string_view bytes) { return detail::told(mcplink_fetch_write(raw_, bytes.data(), bytes.size())); }
+    result<void> end() { return detail::told(mcplink_fetch_end(raw_)); }
+    result<void> fail(const char *why, bool was_sent) { return detail::told(mcplink_fetch_fail(raw_, why, was_sent)); }
+    kept_fetch keep() const;
+    mcplink_fetch_t *get() const noexcept { return raw_; }
+
+private:
+    mcplink_fetch_t *raw_;
+};
+
+/* A fetch that outlives its callback. Destroying the last one before the end of the response fails
+   the request. */
+class kept_fetch {
+public:
+    explicit kept_fetch(const fetch &borrowed) : owned_(mcplink_fetch_keep(borrowed.get())) {}
+    fetch operator*() const noexcept { return fetch(get()); }
+    mcplink_fetch_t *get() const noexcept { return owned_.get(); }
+
+private:
+    detail::owner<mcplink_fetch_t, mcplink_fetch_free> owned_;
+};
+
+inline kept_fetch fetch::keep() const { return kept_fetch(*this); }
+
 /* An HTTP request to be authenticated, which the callback borrows until it returns. The last
    verdict counts. */
 class http_request {
@@ -872,6 +923,7 @@ template <class T> T seen(T number) noexcept { return number; }
 inline std::string_view seen(mcplink_str_t text) noexcept { return view(text); }
 inline json_view seen(const mcplink_json_t *node) noexcept { return json_view(node); }
 inline login seen(mcplink_login_t *raw) noexcept { return login(raw); }
+inline fetch seen(mcplink_fetch_t *raw) noexcept { return fetch(raw); }
 inline http_request seen(mcplink_http_request_t *raw) noexcept { return http_request(raw); }
 inline http_head seen(const mcplink_http_head_t *raw) noexcept { return http_head(raw); }
 inline guarded_request seen(mcplink_guarded_request_t *raw) noexcept { return guarded_request(raw); }
@@ -1373,6 +1425,11 @@ public:
                         std::move(sign)),
                     "oauth::dpop_signer was refused");
     }
+    /* As client_options::http_client, for all requests for authorization. */
+    template <class F> oauth &http_client(F callback)
+    {
+        return with<mcplink_fetch_fn>("oauth::http_client was refused: the callable is empty", mcplink_oauth_set_http_client, std::move(callback));
+    }
     /* callback(login &) lets the person log in, for hosts that can show a page and observe its
        redirects. An exception refuses the login. */
     template <class F> oauth &user_agent(const char *redirect_uri, F callback)
@@ -1751,6 +1808,13 @@ public:
     template <class F> client_options &bearer_hook(F callback)
     {
         return with<mcplink_bearer_fn>("client_options::bearer_hook was refused", mcplink_client_options_set_bearer_hook, std::move(callback));
+    }
+    /* callback(fetch &) sends a request and writes its response. A request whose callback throws
+       fails. */
+    template <class F> client_options &http_client(F callback)
+    {
+        return with<mcplink_fetch_fn>("client_options::http_client was refused: the callable is empty", mcplink_client_options_set_http_client,
+                                      std::move(callback));
     }
     /* callback(std::string_view line) receives the lines that a child process writes to its
        standard error. */

@@ -56,6 +56,7 @@ pub mod compatibility {}
 pub mod http {}
 
 /// [authorization]: crate::guide::authorization
+/// [c]: https://docs.rs/crate/mcplink/latest/source/docs/c.md
 #[cfg_attr(any(not(doctest), feature = "auth"), doc = include_str!("../docs/http-client.md"))]
 pub mod http_client {}
 

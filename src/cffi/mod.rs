@@ -21,6 +21,7 @@
 //!  tap                the callback that sees the messages of a connection
 //!  auth               OAuth for clients
 //!  validator          validators of the host
+//!  fetch              the HTTP client of the host
 //!  text, json, writer, output, status, error   values that C and Rust exchange
 //! ```
 #![allow(unsafe_code, reason = "exported symbols, and what C passes")]
@@ -55,6 +56,11 @@ mod event;
 mod extensions;
 mod failure;
 mod fallible;
+#[cfg_attr(
+    not(feature = "http-client"),
+    allow(dead_code, reason = "nothing is sent over HTTP")
+)]
+mod fetch;
 mod getters;
 mod handle;
 mod json;

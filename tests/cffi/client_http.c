@@ -1,5 +1,5 @@
 /* Clients over HTTP: header fields, tokens, both eras, and what goes wrong. */
-#include "client.h"
+#include "everything_http.h"
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -7,31 +7,6 @@
 
 static pid_t server;
 static char url[256];
-
-/* Starts the example server; where it listens is what it says first. */
-static void start_server(void)
-{
-    int out[2];
-    FILE *lines;
-    char line[512];
-    char *at;
-    CHECK(pipe(out) == 0);
-    server = fork();
-    CHECK(server >= 0);
-    if (server == 0) {
-        dup2(out[1], 2);
-        execl(everything_server(), "everything_server", "http", "127.0.0.1:0", (char *)NULL);
-        _exit(127);
-    }
-    close(out[1]);
-    lines = fdopen(out[0], "r");
-    CHECK(lines != NULL && fgets(line, sizeof line, lines) != NULL);
-    at = strstr(line, "http://");
-    CHECK(at != NULL);
-    at[strcspn(at, "\n")] = 0;
-    snprintf(url, sizeof url, "%s", at);
-    fclose(lines);
-}
 
 static mcplink_client_options_t *options(void)
 {
@@ -143,7 +118,7 @@ static void failures(void)
 
 int main(void)
 {
-    start_server();
+    server = everything_http(url, sizeof url);
     conversation("2026-07-28");
     conversation("2025-11-25");
     failures();

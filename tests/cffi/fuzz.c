@@ -241,6 +241,16 @@ static mcplink_status_t on_event_replay(void *user, mcplink_str_t session, uint6
 
 static void on_event_forget(void *user, mcplink_str_t session, uint64_t stream) { (void)user, (void)stream, use_text(session); }
 
+static mcplink_status_t on_fetch(void *user, mcplink_fetch_t *fetch)
+{
+    (void)user, use_text(mcplink_fetch_url(fetch)), use_text(mcplink_fetch_body(fetch));
+    if (elsewhere++ % 4 == 0) return keep(KIND_fetch, mcplink_fetch_keep(fetch)), MCPLINK_OK;
+    (void)mcplink_fetch_add_header(fetch, "content-type", "application/json", MCPLINK_NUL);
+    (void)mcplink_fetch_begin(fetch, 200 + elsewhere++ % 3 * 202);
+    (void)mcplink_fetch_write(fetch, "{}", MCPLINK_NUL);
+    return elsewhere++ % 2 ? mcplink_fetch_end(fetch) : mcplink_fetch_fail(fetch, "\xff", true);
+}
+
 static mcplink_status_t on_sign(void *user, const void *data, size_t len, mcplink_output_t *signature)
 {
     return (void)user, (void)data, (void)len, mcplink_output_set(signature, "\xff signed", elsewhere++ % 9);

@@ -21,6 +21,7 @@ static void on_thread(void *user, mcplink_str_t name) { (void)user, (void)name; 
 static void on_notify(void *user) { (void)user; }
 static mcplink_status_t on_bearer(void *user, mcplink_output_t *token) { (void)user, (void)token; return MCPLINK_OK; }
 static void on_login(void *user, mcplink_login_t *login) { (void)user, (void)login; }
+static mcplink_status_t on_fetch(void *user, mcplink_fetch_t *fetch) { return (void)user, mcplink_fetch_fail(fetch, NULL, false); }
 static mcplink_status_t on_statement(void *user, mcplink_str_t audience, mcplink_output_t *token) { (void)user, (void)audience, (void)token; return MCPLINK_OK; }
 static mcplink_status_t on_load(void *user, mcplink_str_t name, mcplink_output_t *token) { return on_statement(user, name, token); }
 static mcplink_status_t on_save(void *user, mcplink_str_t name, mcplink_str_t content) { (void)user, (void)name, (void)content; return MCPLINK_OK; }
@@ -93,6 +94,7 @@ static void of_options(void)
     CLIENT(mcplink_client_options_on_log(o, MCPLINK_LOG_DEBUG, on_log, user, count_end));
     CLIENT(mcplink_client_options_set_stderr(o, MCPLINK_STDERR_CAPTURE, on_line, user, count_end));
     CLIENT(mcplink_client_options_set_bearer_hook(o, on_bearer, user, count_end));
+    CLIENT(mcplink_client_options_set_http_client(o, on_fetch, user, count_end));
     CLIENT(mcplink_client_options_set_validator(o, on_schema_compile, on_schema_check, on_schema_free, user, count_end));
     CLIENT(mcplink_client_options_on_thread(o, on_thread, on_thread, user, count_end));
     s = mcplink_server_options_new("x", "1");
@@ -107,6 +109,7 @@ static void of_options(void)
     OAUTH(mcplink_oauth_set_workload(a, NULL, on_statement, user, count_end));
     OAUTH(mcplink_oauth_set_enterprise(a, "https://x", registered, MCPLINK_SUBJECT_SAML2, on_bearer, user, count_end));
     OAUTH(mcplink_oauth_set_store(a, on_load, on_save, on_remove, user, count_end));
+    OAUTH(mcplink_oauth_set_http_client(a, on_fetch, user, count_end));
     OAUTH(mcplink_oauth_set_dpop_signer(a, "ES256", "{\"kty\":\"EC\"}", MCPLINK_NUL, on_sign, user, count_end));
     REPLACED(mcplink_oauth_client_set_signer(registered, "ES256", NULL, on_sign, user, count_end), mcplink_oauth_client_free(registered));
     registered = mcplink_oauth_client_new_for_any("x");

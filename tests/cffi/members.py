@@ -13,7 +13,7 @@ import abi
 HPP = abi.HEADER.parent / "mcplink.hpp"
 
 # Classes whose C object has another name.
-OBJECTS = {"call_result": "result", "kept_responder": "responder", "kept_login": "login", "resource_template": "template", "json_view": "json"}
+OBJECTS = {"call_result": "result", "kept_responder": "responder", "kept_login": "login", "kept_fetch": "fetch", "resource_template": "template", "json_view": "json"}
 # Members with another name, because C++ has no room for the C name, or one member is two functions.
 OTHERS = {
     "server::make": "server_new_with makes a server, as make() of the other classes",

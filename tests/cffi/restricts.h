@@ -55,6 +55,7 @@ static mcplink_status_t on_statement(void *user, mcplink_str_t audience, mcplink
 static mcplink_decision on_guard(void *user, mcplink_guarded_request_t *request) { return (void)user, (void)request, MCPLINK_DECISION_ADMIT; }
 static void on_message(void *user, mcplink_direction direction, const char *text, size_t len) { (void)user, (void)direction, (void)text, (void)len; }
 static void on_login(void *user, mcplink_login_t *login) { (void)user, (void)login; }
+static mcplink_status_t on_fetch(void *user, mcplink_fetch_t *fetch) { return (void)user, mcplink_fetch_fail(fetch, NULL, false); }
 static void on_handler(void *user, const mcplink_request_t *request, mcplink_responder_t *responder)
 {
     (void)user, (void)request;

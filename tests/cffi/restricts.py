@@ -64,6 +64,7 @@ RESTRICTS = {
     "mcplink_client_options_set_proxy": "",
     "mcplink_client_options_set_root_certificates": "",
     "mcplink_client_options_set_client_certificate": "",
+    "mcplink_client_options_set_http_client": "",
     "mcplink_client_options_set_limit": "",
     "mcplink_client_options_set_validator": "",
     "mcplink_oauth_add_client": "",
@@ -71,6 +72,7 @@ RESTRICTS = {
     "mcplink_oauth_set_dpop": "",
     "mcplink_oauth_set_dpop_signer": "",
     "mcplink_oauth_set_enterprise": "",
+    "mcplink_oauth_set_http_client": "",
     "mcplink_oauth_set_proxy": "",
     "mcplink_oauth_set_root_certificates": "",
     "mcplink_oauth_set_scopes": "scopes=empty",
@@ -148,7 +150,7 @@ OTHERS = """
     mcplink_client_require_extension mcplink_server_add_folder
     mcplink_guarded_request_require_scopes mcplink_guarded_request_refuse mcplink_group_add
     mcplink_responder_add_bytes mcplink_responder_add_json mcplink_responder_add_text
-    mcplink_client_clear_cache mcplink_client_set_log_level mcplink_client_set_log_level_start mcplink_login_on_done mcplink_login_refuse mcplink_pump_set_notify
+    mcplink_client_clear_cache mcplink_client_set_log_level mcplink_client_set_log_level_start mcplink_fetch_add_header mcplink_fetch_on_cancel mcplink_login_on_done mcplink_login_refuse mcplink_pump_set_notify
     mcplink_responder_on_cancel mcplink_server_add_completer mcplink_server_add_prompt mcplink_server_add_resource mcplink_server_add_template mcplink_server_add_tool mcplink_set_log
     mcplink_transport_set_close mcplink_transport_set_ready mcplink_transport_set_send
 """
@@ -348,7 +350,7 @@ def methods():
 
 # What C++ programs set through the C functions so far.
 # What the callables of the wrapper look like.
-SIGNATURES = {"mcplink_authenticate_fn": "void(mcplink::http_request &)", "mcplink_login_fn": "void(mcplink::login &)",
+SIGNATURES = {"mcplink_authenticate_fn": "void(mcplink::http_request &)", "mcplink_login_fn": "void(mcplink::login &)", "mcplink_fetch_fn": "void(mcplink::fetch &)",
               "mcplink_guard_fn": "mcplink_decision(mcplink::guarded_request &)",
               "mcplink_schema_free_fn": "std::function<bool(std::string_view, mcplink::output &)>(std::string_view, mcplink::output &)",
               "mcplink_state_claim_fn": "bool(std::string_view, std::string_view, std::chrono::milliseconds)",

@@ -8,10 +8,12 @@ use std::sync::Arc;
 
 use super::running_callbacks::Inside;
 use super::settings::Settings;
+use crate::cffi::fetch::HostClient;
 use crate::cffi::handle::Gate;
 use crate::error::Result;
 #[cfg(not(feature = "auth"))]
 use crate::error::{Error, ErrorKind};
+use crate::transport::Threads;
 #[cfg(feature = "http-client")]
 use crate::transport::http::Http;
 
@@ -19,6 +21,8 @@ use crate::transport::http::Http;
 pub(in crate::cffi) struct Made {
     settings: Arc<Settings>,
     inside: Arc<Inside>,
+    /// The HTTP client of the host, if the settings have one.
+    fetches: Option<HostClient>,
     /// The authorizer, built when a client first needs it.
     #[cfg(feature = "auth")]
     oauth: crate::sync::Mutex<Option<crate::auth::OAuth>>,
@@ -27,8 +31,11 @@ pub(in crate::cffi) struct Made {
 impl Made {
     pub(super) fn of(settings: Settings) -> Arc<Self> {
         let settings = Arc::new(settings);
+        let inside = Inside::new(Gate::next_number(), &settings);
+        let fetches = settings.fetch.as_ref();
         Arc::new(Self {
-            inside: Inside::new(Gate::next_number(), &settings),
+            fetches: fetches.map(|hook| HostClient::new(hook, inside.number(), Threads::new())),
+            inside,
             settings,
             #[cfg(feature = "auth")]
             oauth: crate::sync::Mutex::default(),
@@ -68,6 +75,9 @@ impl Made {
 
 impl Drop for Made {
     fn drop(&mut self) {
+        if let Some(fetches) = &self.fetches {
+            fetches.close();
+        }
         self.inside.end();
     }
 }
@@ -118,7 +128,11 @@ mod with {
             if let Some(oauth) = &*made {
                 return Ok(oauth.clone());
             }
-            let oauth = builder(&self.settings, &self.inside)?.build()?;
+            let mut builder = builder(&self.settings, &self.inside)?;
+            if let Some(fetches) = &self.fetches {
+                builder = builder.http_client(fetches.clone());
+            }
+            let oauth = builder.build()?;
             *made = Some(oauth.clone());
             Ok(oauth)
         }

@@ -19,6 +19,7 @@ use crate::cffi::arg;
 use crate::cffi::arg::invalid;
 use crate::cffi::entry::{Outcome, free, own, value};
 use crate::cffi::fallible::fallible;
+use crate::cffi::fetch::mcplink_fetch_fn;
 use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::json::typed;
 use crate::cffi::log::{self, mcplink_log_fn};
@@ -284,6 +285,21 @@ actions! {
     /// trusted.
     fn mcplink_oauth_use_default_roots() {
         oauth.roots = None
+    }
+
+    /// Sets the HTTP client of the host, which sends all requests for authorization instead of the
+    /// library: requests for tokens, and requests for metadata, including the metadata of the MCP
+    /// server. The client has to ask mcplink_fetch_allows_address. A request ends after the time
+    /// that was set with mcplink_oauth_set_step_timeout_ms. The client decides how servers are
+    /// reached, and which servers are trusted. So opening fails with MCPLINK_E_INVALID if a proxy
+    /// or root certificates are set, too. mcplink_client_options_set_http_client applies only to
+    /// requests to the MCP server.
+    ///
+    /// callback: see mcplink_fetch_fn. NULL is refused.
+    /// user, destroy: passed to callback; destroy runs when the client is replaced, or when all
+    /// settings, options and clients that use callback are freed.
+    fn mcplink_oauth_set_http_client(callback: mcplink_fetch_fn; user) {
+        oauth.fetch = Some(Hook::new(callback, user).ok_or_else(|| missing("callback"))?);
     }
 
     /// Sets the log hook of authorizations. For authorizations, this hook replaces the process-wide

@@ -8,7 +8,9 @@ use super::registered::Registered;
 use super::signer::HostKey;
 use super::token_store::TokenStore;
 use crate::cffi::arg::enumeration;
+use crate::cffi::fetch::FetchFn;
 use crate::cffi::log;
+use crate::cffi::user::Hook;
 
 /// All OAuth settings. Copies share the callbacks.
 #[derive(Clone, Default)]
@@ -34,6 +36,7 @@ pub(super) struct Settings {
     pub(super) proxy: Option<String>,
     /// The trusted certificate authorities for OAuth over HTTPS, as PEM text.
     pub(super) roots: Option<Vec<u8>>,
+    pub(super) fetch: Option<Arc<Hook<FetchFn>>>,
     pub(super) log: Option<Arc<log::Hook>>,
 }
 

@@ -13,6 +13,8 @@ use crate::cffi::arg::enumeration;
 use crate::cffi::auth::Made;
 use crate::cffi::entry::Outcome;
 #[cfg(feature = "http-client")]
+use crate::cffi::fetch::HostClient;
+#[cfg(feature = "http-client")]
 use crate::cffi::output::mcplink_output_t;
 #[cfg(feature = "http-client")]
 use crate::cffi::user::call_back;
@@ -64,6 +66,10 @@ pub(super) struct Endpoint {
     /// settings, so that a program without OAuth is linked without the OAuth code.
     #[cfg(feature = "http-client")]
     pub(super) authorize: Option<Authorize>,
+    /// The function that sets the HTTP client of the host. The function is set with that client, so
+    /// that a program without one is linked without its code.
+    #[cfg(feature = "http-client")]
+    pub(super) fetches: Option<Fetches>,
     pub(super) close: Option<Duration>,
 }
 
@@ -83,6 +89,9 @@ pub(super) enum Variable {
     Passed,
     Removed,
 }
+
+#[cfg(feature = "http-client")]
+type Fetches = fn(&Shared, Http) -> Http;
 
 #[cfg(feature = "http-client")]
 type Authorize = fn(&Made, Http, u64) -> Result<Http>;
@@ -239,6 +248,9 @@ impl Endpoint {
         if let Some(pem) = &self.certificate {
             http = presenting(http, pem)?;
         }
+        if let Some(fetches) = self.fetches {
+            http = fetches(shared, http);
+        }
         if let Some(close) = self.close {
             http = http.close_timeout(close);
         }
@@ -276,6 +288,17 @@ fn trusting(_: Http, _: &[u8]) -> Result<Http> {
     let text = "this library was built without HTTPS (feature 'tls'), so root certificates are of no use: leave out \
                 mcplink_client_options_set_root_certificates";
     Err(Error::new(ErrorKind::Unsupported, text))
+}
+
+/// Sets the HTTP client of the host for a transport.
+#[cfg(feature = "http-client")]
+pub(super) fn fetched(shared: &Shared, http: Http) -> Http {
+    let Some(hook) = &shared.hooks.fetch else {
+        return http;
+    };
+    let client = HostClient::new(hook, shared.number, shared.threads.clone());
+    let client = shared.http_client.get_or_init(|| client);
+    http.http_client(client.clone())
 }
 
 /// Returns the token that the host's function provides.

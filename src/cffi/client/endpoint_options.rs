@@ -3,6 +3,8 @@
 use std::ffi::{CStr, OsString, c_char};
 use std::sync::Arc;
 
+#[cfg(feature = "http-client")]
+use super::endpoint::fetched;
 use super::endpoint::{Endpoint, Inherits, Variable, duplicate, mcplink_stderr};
 use super::options::mcplink_client_options_t;
 use super::shared::Shared;
@@ -15,6 +17,7 @@ use crate::cffi::auth::mcplink_bearer_fn;
 use crate::cffi::auth::mcplink_oauth_t;
 use crate::cffi::entry::{Outcome, descriptor};
 use crate::cffi::event::mcplink_line_fn;
+use crate::cffi::fetch::mcplink_fetch_fn;
 use crate::cffi::handle::enter;
 use crate::cffi::refusal::{set, taken};
 use crate::cffi::text::{filled, filled_measured, missing, name};
@@ -239,6 +242,24 @@ actions! {
             options.endpoint.authorize = Some(Made::authorize);
         }
         (options.endpoint.bearer, options.hooks.bearer) = (None, None);
+    }
+
+    /// Sets the HTTP client of the host, which sends all requests to a server over HTTP instead of
+    /// the library, for hosts with their own proxies, certificates or sandbox. The client decides
+    /// how servers are reached, and which servers are trusted. So opening fails with
+    /// MCPLINK_E_INVALID if a proxy, root certificates or a client certificate are set, too. Logins
+    /// have their own setting: mcplink_oauth_set_http_client.
+    ///
+    /// callback: see mcplink_fetch_fn. NULL is refused.
+    /// user, destroy: passed to callback; destroy runs when the client is replaced, or when the
+    /// options and all clients that use callback are freed.
+    fn mcplink_client_options_set_http_client(callback: mcplink_fetch_fn; user) {
+        let hook = Hook::new(callback, user).ok_or_else(|| missing("callback"))?;
+        options.hooks.fetch = Some(hook);
+        #[cfg(feature = "http-client")]
+        {
+            options.endpoint.fetches = Some(fetched);
+        }
     }
 
     /// Undoes mcplink_client_options_set_bearer, mcplink_client_options_set_bearer_hook and

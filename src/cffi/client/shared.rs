@@ -12,6 +12,7 @@ use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::callers::Callers;
 use crate::cffi::entry::Outcome;
 use crate::cffi::event::{mcplink_event_fn, mcplink_line_fn};
+use crate::cffi::fetch::{FetchFn, HostClient};
 use crate::cffi::handle::{Gate, Handled, Kind as ObjectKind, Object};
 use crate::cffi::log;
 use crate::cffi::queue::Kind;
@@ -98,6 +99,8 @@ pub(super) struct Shared {
     /// The token that is triggered when closing the client begins. Threads then stop waiting for
     /// the answers of handlers to requests from the server.
     pub(super) closing: CancelToken,
+    /// The HTTP client of the host, if the client uses one.
+    pub(super) http_client: OnceLock<HostClient>,
     /// The number of the host's transport, if the client uses one.
     pub(super) transport: OnceLock<u64>,
     pub(super) client: OnceLock<Client>,
@@ -191,6 +194,7 @@ impl Handled for mcplink_client_t {
             _ = thread.join();
         }
         self.callers.finish();
+        self.shared.finish_fetching();
         self.shared.stage.finish();
         let subscriptions = std::mem::take(&mut *self.shared.subscriptions.lock());
         drop(subscriptions);
@@ -214,6 +218,7 @@ impl Shared {
             tail: OnceLock::new(),
             connecting: CancelToken::new(),
             closing: CancelToken::new(),
+            http_client: OnceLock::new(),
             transport: OnceLock::new(),
             client: OnceLock::new(),
             phase: Mutex::new(Phase::Connecting(None)),
@@ -315,6 +320,13 @@ impl Shared {
         self.gone(None);
     }
 
+    /// Blocks until the function of the host that sends requests over HTTP does not run any more.
+    fn finish_fetching(&self) {
+        if let Some(http_client) = self.http_client.get() {
+            http_client.close();
+        }
+    }
+
     /// Closes the client on separate threads, and then posts `done`, after all other callbacks of
     /// the client. If no thread can be started, `done` is dropped under a lock. So `done` must not
     /// hold the last reference to a value of the host.
@@ -341,6 +353,7 @@ impl Shared {
                 me.close();
             }
             callers.finish();
+            me.finish_fetching();
             let subscriptions = std::mem::take(&mut *me.subscriptions.lock());
             drop(subscriptions);
             me.stage.post(Kind::Call, done);
@@ -395,6 +408,7 @@ pub(super) struct Hooks {
     pub(super) stderr: Option<Arc<Hook<LineFn>>>,
     pub(super) bearer: Option<Arc<Hook<BearerFn>>>,
     pub(super) oauth: Option<Arc<Made>>,
+    pub(super) fetch: Option<Arc<Hook<FetchFn>>>,
     /// The host's functions for notifications, each with its method.
     pub(super) notifications: Vec<(String, Arc<Hook<EventFn>>)>,
     pub(super) elicit: Option<Arc<Hook<HandlerFn>>>,

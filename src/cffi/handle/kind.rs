@@ -42,6 +42,7 @@ kinds! {
     EraMemory = "mcplink_era_memory_t",
     Error = "mcplink_error_t",
     Exchange = "mcplink_exchange_t",
+    Fetch = "mcplink_fetch_t",
     Form = "mcplink_form_t",
     Group = "mcplink_group_t",
     GuardedRequest = "mcplink_guarded_request_t",

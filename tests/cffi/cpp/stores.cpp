@@ -1,4 +1,4 @@
-/* What a host in C++ does itself: request states that count once, validators, events of sessions, and keys that only sign. */
+/* What a host in C++ does itself: request states that count once, validators, events of sessions, keys that only sign, and HTTP. */
 #include "check.hpp"
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 
 /* A client and a server in this process. */
 struct linked {
@@ -196,11 +197,63 @@ static void signs()
     CHECK(alive::count == 0);
 }
 
+/* Requests go through the host, which answers them itself, at once or later. */
+static void sends()
+{
+    std::thread later;
+    {
+        mcplink::client_options options;
+        std::atomic<int> seen{0};
+        bool is_late = false, throws = false;
+        const auto answer = [](mcplink::fetch fetch) {
+            const auto initialize = fetch.body().find("\"initialize\"") != std::string_view::npos;
+            CHECK(fetch.header("Content-Type", "application/json") && fetch.begin(initialize ? 200 : 202));
+            if (initialize)
+                CHECK(fetch.write(R"({"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}})"));
+            CHECK(fetch.end() && !fetch.end());
+        };
+        options.url("http://nowhere.example/mcp").revisions("2025-06-18").timeout(60s).http_client([&, held = alive()](mcplink::fetch &fetch) {
+            seen++;
+            CHECK(fetch.url() == "http://nowhere.example/mcp" && fetch.timeout() > 0ms && fetch.allows_address("10.0.0.1"));
+            if (fetch.method() != "POST") {
+                CHECK(fetch.begin(405) && fetch.end());
+                return;
+            }
+#ifdef MCPLINK_EXCEPTIONS
+            if (throws) throw 42;
+#endif
+            bool has_type = false;
+            for (std::size_t i = 0; i < fetch.header_count(); i++)
+                has_type |= fetch.header_name(i) == "content-type" && fetch.header_value(i) == "application/json";
+            CHECK(has_type && fetch.on_cancel([held = alive()] {}) && !fetch.is_cancelled());
+            if (!is_late) return answer(fetch);
+            is_late = false;
+            later = std::thread([answer, kept = fetch.keep()] { answer(*kept); });
+        });
+        CHECK(worked(mcplink::client::open(options)) && seen >= 2);
+        is_late = true;
+        CHECK(worked(mcplink::client::open(options)));
+        later.join();
+#ifdef MCPLINK_EXCEPTIONS
+        throws = true;
+        CHECK(failed_with(mcplink::client::open(options), MCPLINK_E_IO));
+#endif
+        CHECK(!throws || seen > 4);
+        mcplink::client_options fails;
+        fails.url("http://nowhere.example/mcp").http_client([](mcplink::fetch &fetch) { return fetch.fail("the cable is out", false); });
+        CHECK(failed_with(mcplink::client::open(fails), MCPLINK_E_IO));
+        CHECK(failed_with(mcplink::client_options().http_client(nullptr).refused(), MCPLINK_E_INVALID));
+        CHECK(failed_with(mcplink::oauth().http_client(nullptr).refused(), MCPLINK_E_INVALID));
+    }
+    CHECK(alive::count == 0);
+}
+
 int main()
 {
     validates();
     claims();
     stores_events();
     signs();
+    sends();
     CHECK(alive::count == 0);
 }
