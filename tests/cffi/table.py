@@ -162,8 +162,9 @@ def page():
     table, rust = Table(), rust_methods()
     intro = ("This page lists the public methods of the Rust crate with their C functions. [mcplink from C and C++](c.md) is the guide; "
              "`include/mcplink.h` describes each function.")
-    counted = (f"{covered} methods have C functions. {elsewhere} need none: C has another form, which the row names. {missing} are not in C yet. "
-               f"{folders} more are methods of the data model, which C reads and writes as JSON.")
+    counted = (f"{covered} methods have C functions. {elsewhere} need none: C has another form, which the row names. "
+               + (f"{missing} are not in C yet. " if missing else "")
+               + f"{folders} more are methods of the data model, which C reads and writes as JSON.")
     text = ["# Rust and C", "", "<!-- Made of tests/cffi/table.txt by tests/cffi/table.py write; tests/cffi/all checks it. -->", ""]
     text += [textwrap.fill(intro, 100), "", textwrap.fill(counted, 100), ""]
     for heading, types in table.sections:
