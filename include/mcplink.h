@@ -342,8 +342,8 @@ typedef struct mcplink_exchange_t mcplink_exchange_t;
  * An HTTP request that the host sends, and its response.
  *
  * The function that receives a fetch borrows it until the function returns. To write the response
- * later, keep the fetch with mcplink_fetch_keep. A fetch that was neither ended nor kept fails.
- * Any thread may use a fetch.
+ * later, keep the fetch with mcplink_fetch_keep. A fetch whose last reference is released before
+ * the response has ended fails. Any thread may use a fetch.
  */
 typedef struct mcplink_fetch_t mcplink_fetch_t;
 

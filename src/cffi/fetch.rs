@@ -33,8 +33,8 @@ const MAX_UNREAD: usize = 256 << 10;
 /// An HTTP request that the host sends, and its response.
 ///
 /// The function that receives a fetch borrows it until the function returns. To write the response
-/// later, keep the fetch with mcplink_fetch_keep. A fetch that was neither ended nor kept fails.
-/// Any thread may use a fetch.
+/// later, keep the fetch with mcplink_fetch_keep. A fetch whose last reference is released before
+/// the response has ended fails. Any thread may use a fetch.
 pub struct mcplink_fetch_t {
     method: Text,
     url: Text,
@@ -57,7 +57,7 @@ impl Object for mcplink_fetch_t {
 
 impl Drop for mcplink_fetch_t {
     fn drop(&mut self) {
-        let text = "the function of the HTTP client neither ended the response nor kept the fetch";
+        let text = "the HTTP client of the host released the fetch before its response had ended";
         self.response.finish(Err(io_error(text)));
     }
 }

@@ -9,7 +9,7 @@ use super::text::{measured, payload};
 
 /// An output parameter: receives text or bytes from a function of the host. See mcplink_output_set.
 pub struct mcplink_output_t {
-    /// What the host has set. UTF-8 if `is_text`.
+    /// The text or bytes that the host has set. UTF-8 if `is_text`.
     bytes: Option<Vec<u8>>,
     /// Whether only text is accepted.
     is_text: bool,

@@ -1,4 +1,4 @@
-//! A pool of threads for started calls that block.
+//! A pool of threads for work that blocks.
 //!
 //! Each piece of work has a thread of its own while it runs. Threads start on demand, up to a
 //! limit, and end after a while without work.

@@ -265,13 +265,13 @@ static void faults(void)
         mcplink_status_t expected;
         const char *says;
     } cases[] = {
-        { "nothing", MCPLINK_E_IO, "neither ended the response nor kept the fetch" },
+        { "nothing", MCPLINK_E_IO, "released the fetch before its response had ended" },
         { "status", MCPLINK_E_IO, "-17" },
         { "fail", MCPLINK_E_IO, "the cable is out" },
         { "header", MCPLINK_E_PROTOCOL, "header field" },
         { "refusal", MCPLINK_E_HTTP, "418" },
         { "broken", MCPLINK_E_IO, "the cable is out" },
-        { "unended", MCPLINK_E_IO, "neither ended the response nor kept the fetch" },
+        { "unended", MCPLINK_E_IO, "released the fetch before its response had ended" },
         { "garbage", MCPLINK_E_PROTOCOL, "" },
         { "silent", MCPLINK_E_TIMEOUT, "" },
     };

@@ -50,7 +50,7 @@ pub trait HttpClient: Send + Sync {
     ///
     /// When the request is cancelled or its deadline passes, the function of
     /// [`HttpClientRequest::on_cancel`] runs. `send` must return then, and so must a read of the
-    /// body: the calling thread waits for them. What they return has no meaning then.
+    /// body: the calling thread waits for them. Their results have no meaning then.
     ///
     /// # Errors
     ///
