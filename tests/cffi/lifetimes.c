@@ -1,5 +1,6 @@
 /* What ends, ends exactly once: user data, calls, handles that are freed in their own callbacks or with many threads inside. */
 #include "guests/guest.h"
+#include "stubs.h"
 
 #include <stdatomic.h>
 
@@ -21,38 +22,10 @@ static void on_thread(void *user, mcplink_str_t name) { (void)user, (void)name; 
 static void on_notify(void *user) { (void)user; }
 static mcplink_status_t on_bearer(void *user, mcplink_output_t *token) { (void)user, (void)token; return MCPLINK_OK; }
 static void on_login(void *user, mcplink_login_t *login) { (void)user, (void)login; }
-static mcplink_status_t on_fetch(void *user, mcplink_fetch_t *fetch) { return (void)user, mcplink_fetch_fail(fetch, NULL, false); }
 static mcplink_status_t on_statement(void *user, mcplink_str_t audience, mcplink_output_t *token) { (void)user, (void)audience, (void)token; return MCPLINK_OK; }
 static mcplink_status_t on_load(void *user, mcplink_str_t name, mcplink_output_t *token) { return on_statement(user, name, token); }
 static mcplink_status_t on_save(void *user, mcplink_str_t name, mcplink_str_t content) { (void)user, (void)name, (void)content; return MCPLINK_OK; }
 static mcplink_status_t on_remove(void *user, mcplink_str_t name) { (void)user, (void)name; return MCPLINK_OK; }
-static mcplink_status_t on_state_claim(void *user, mcplink_str_t who, mcplink_str_t id, uint64_t lifetime_ms, bool *is_first)
-{
-    (void)user, (void)who, (void)id, (void)lifetime_ms, (void)is_first;
-    return MCPLINK_OK;
-}
-static mcplink_status_t on_schema_compile(void *user, mcplink_str_t schema, void **compiled, mcplink_output_t *reason)
-{
-    return (void)user, (void)schema, (void)compiled, (void)reason, MCPLINK_OK;
-}
-static mcplink_status_t on_schema_check(void *user, void *compiled, mcplink_str_t json, mcplink_output_t *fault)
-{
-    return (void)user, (void)compiled, (void)json, (void)fault, MCPLINK_OK;
-}
-static void on_schema_free(void *user, void *compiled) { (void)user, (void)compiled; }
-static mcplink_status_t on_event_append(void *user, mcplink_str_t session, uint64_t stream, uint64_t number, const void *event, size_t len)
-{
-    return (void)user, (void)session, (void)stream, (void)number, (void)event, (void)len, MCPLINK_OK;
-}
-static mcplink_status_t on_event_replay(void *user, mcplink_str_t session, uint64_t stream, uint64_t after, mcplink_replay_t *replay)
-{
-    return (void)user, (void)session, (void)stream, (void)after, (void)replay, MCPLINK_OK;
-}
-static void on_event_forget(void *user, mcplink_str_t session, uint64_t stream) { (void)user, (void)session, (void)stream; }
-static mcplink_status_t on_sign(void *user, const void *data, size_t len, mcplink_output_t *signature)
-{
-    return (void)user, (void)data, (void)len, mcplink_output_set(signature, "signed", MCPLINK_NUL);
-}
 static void on_authenticate(void *user, mcplink_http_request_t *request) { (void)user, (void)request; }
 static mcplink_status_t on_begin(void *user, const mcplink_http_head_t *head, int64_t length) { (void)user, (void)head, (void)length; return MCPLINK_OK; }
 static mcplink_status_t on_write(void *user, const void *bytes, size_t len) { (void)user, (void)bytes, (void)len; return MCPLINK_OK; }

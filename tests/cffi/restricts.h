@@ -3,6 +3,7 @@
 #define RESTRICTS_H
 
 #include "check.h"
+#include "stubs.h"
 
 #include <stdatomic.h>
 
@@ -55,7 +56,6 @@ static mcplink_status_t on_statement(void *user, mcplink_str_t audience, mcplink
 static mcplink_decision on_guard(void *user, mcplink_guarded_request_t *request) { return (void)user, (void)request, MCPLINK_DECISION_ADMIT; }
 static void on_message(void *user, mcplink_direction direction, const char *text, size_t len) { (void)user, (void)direction, (void)text, (void)len; }
 static void on_login(void *user, mcplink_login_t *login) { (void)user, (void)login; }
-static mcplink_status_t on_fetch(void *user, mcplink_fetch_t *fetch) { return (void)user, mcplink_fetch_fail(fetch, NULL, false); }
 static void on_handler(void *user, const mcplink_request_t *request, mcplink_responder_t *responder)
 {
     (void)user, (void)request;
@@ -70,33 +70,6 @@ static void on_log(void *user, mcplink_log_level level, mcplink_str_t target, mc
 static mcplink_status_t on_store_load(void *user, mcplink_str_t name, mcplink_output_t *content) { return (void)user, (void)name, (void)content, MCPLINK_OK; }
 static mcplink_status_t on_store_save(void *user, mcplink_str_t name, mcplink_str_t content) { return (void)user, (void)name, (void)content, MCPLINK_OK; }
 static mcplink_status_t on_store_remove(void *user, mcplink_str_t name) { return (void)user, (void)name, MCPLINK_OK; }
-static mcplink_status_t on_state_claim(void *user, mcplink_str_t who, mcplink_str_t id, uint64_t lifetime_ms, bool *is_first)
-{
-    (void)user, (void)who, (void)id, (void)lifetime_ms, *is_first = true;
-    return MCPLINK_OK;
-}
-static mcplink_status_t on_schema_compile(void *user, mcplink_str_t schema, void **compiled, mcplink_output_t *reason)
-{
-    return (void)user, (void)schema, (void)compiled, (void)reason, MCPLINK_OK;
-}
-static mcplink_status_t on_schema_check(void *user, void *compiled, mcplink_str_t json, mcplink_output_t *fault)
-{
-    return (void)user, (void)compiled, (void)json, (void)fault, MCPLINK_OK;
-}
-static void on_schema_free(void *user, void *compiled) { (void)user, (void)compiled; }
-static mcplink_status_t on_event_append(void *user, mcplink_str_t session, uint64_t stream, uint64_t number, const void *event, size_t len)
-{
-    return (void)user, (void)session, (void)stream, (void)number, (void)event, (void)len, MCPLINK_OK;
-}
-static mcplink_status_t on_event_replay(void *user, mcplink_str_t session, uint64_t stream, uint64_t after, mcplink_replay_t *replay)
-{
-    return (void)user, (void)session, (void)stream, (void)after, (void)replay, MCPLINK_OK;
-}
-static void on_event_forget(void *user, mcplink_str_t session, uint64_t stream) { (void)user, (void)session, (void)stream; }
-static mcplink_status_t on_sign(void *user, const void *data, size_t len, mcplink_output_t *signature)
-{
-    return (void)user, (void)data, (void)len, mcplink_output_set(signature, "signed", MCPLINK_NUL);
-}
 static mcplink_status_t send_nowhere(void *user, const void *bytes, size_t len) { return (void)user, (void)bytes, (void)len, MCPLINK_OK; }
 
 /* What the log was told last, and how often. */

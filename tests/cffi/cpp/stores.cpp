@@ -1,6 +1,7 @@
 /* What a host in C++ does itself: request states that count once, validators, events of sessions, keys that only sign, and HTTP. */
 #include "check.hpp"
 
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -136,37 +137,53 @@ static void claims()
     CHECK(alive::count == 0 && throws);
 }
 
-/* Events go to the store, and their streams are forgotten. */
+/* Events go to the store, a client that resumes its stream gets them from there, and streams are forgotten. */
 static void stores_events()
 {
     std::mutex lock;
-    std::map<std::uint64_t, int> events;
-    int forgotten = 0;
+    std::condition_variable stored;
+    std::map<std::uint64_t, std::map<std::uint64_t, std::string>> events;
+    bool is_done = false;
+    int forgotten = 0, replayed = 0;
     {
         mcplink::http_options options;
         options.event_store(
-            [&, held = alive()](std::string_view session, std::uint64_t stream, std::uint64_t number, std::string_view) {
+            [&, held = alive()](std::string_view session, std::uint64_t stream, std::uint64_t number, std::string_view event) {
                 std::lock_guard<std::mutex> locked(lock);
                 CHECK(session.size() == 22 && number > 0);
-                events[stream]++;
+                events[stream][number] = event;
+                is_done |= event.find("done") != event.npos;
+                stored.notify_all();
                 return true;
             },
-            [held = alive()](std::string_view, std::uint64_t, std::uint64_t after, mcplink::replay &again) {
-                return again.send(after + 1, "{}") || true;
+            [&, held = alive()](std::string_view session, std::uint64_t stream, std::uint64_t after, mcplink::replay &replay) {
+                std::lock_guard<std::mutex> locked(lock);
+                CHECK(session.size() == 22);
+                for (auto it = events[stream].upper_bound(after); it != events[stream].end(); ++it) {
+                    if (!replay.send(it->first, it->second)) break;
+                    replayed++;
+                }
+                return true;
             },
             [&, held = alive()](std::string_view, std::uint64_t) {
                 std::lock_guard<std::mutex> locked(lock);
                 forgotten++;
             });
+        /* A stream is resumed when all of it is stored. */
+        options.on_authenticate([&](mcplink::http_request &asks) {
+            std::unique_lock<std::mutex> locked(lock);
+            CHECK(asks.header("Last-Event-ID").empty() || stored.wait_for(locked, 60s, [&] { return is_done; }));
+            CHECK(asks.admit("ada"));
+        });
         CHECK(worked(options.refused()));
         mcplink::server server("stores", "1.0");
         CHECK(server.add_tool(mcplink::tool("steps", ""), [](const mcplink::request &, mcplink::responder &answer) {
-            CHECK(answer.progress(1, 2) && answer.text("done"));
+            CHECK(answer.progress(1, 2) && answer.close_stream_and_retry(1ms) && answer.text("done"));
         }));
         auto listener = server.listen_http("127.0.0.1:0", options);
         CHECK(worked(listener));
         mcplink::client_options of_client;
-        of_client.url(std::string(listener->url()).c_str()).revisions("2025-06-18").timeout(60s);
+        of_client.url(std::string(listener->url()).c_str()).revisions("2025-11-25").timeout(60s);
         auto client = mcplink::client::open(of_client);
         CHECK(worked(client));
         mcplink::call_options asks;
@@ -174,7 +191,7 @@ static void stores_events()
         auto done = client->call_tool("steps", "{}", &asks);
         CHECK(worked(done) && done->text() == "done");
         std::lock_guard<std::mutex> locked(lock);
-        CHECK(!events.empty());
+        CHECK(!events.empty() && replayed > 0);
     }
     CHECK(forgotten == static_cast<int>(events.size()) && alive::count == 0);
     mcplink::http_options none;

@@ -1,0 +1,36 @@
+/* Functions of a host that do as little as they may. */
+#ifndef STUBS_H
+#define STUBS_H
+
+#include "check.h"
+
+static inline mcplink_status_t on_fetch(void *user, mcplink_fetch_t *fetch) { return (void)user, mcplink_fetch_fail(fetch, NULL, false); }
+static inline mcplink_status_t on_state_claim(void *user, mcplink_str_t who, mcplink_str_t id, uint64_t lifetime_ms, bool *is_first)
+{
+    (void)user, (void)who, (void)id, (void)lifetime_ms, *is_first = true;
+    return MCPLINK_OK;
+}
+static inline mcplink_status_t on_schema_compile(void *user, mcplink_str_t schema, void **compiled, mcplink_output_t *reason)
+{
+    return (void)user, (void)schema, (void)compiled, (void)reason, MCPLINK_OK;
+}
+static inline mcplink_status_t on_schema_check(void *user, void *compiled, mcplink_str_t json, mcplink_output_t *fault)
+{
+    return (void)user, (void)compiled, (void)json, (void)fault, MCPLINK_OK;
+}
+static inline void on_schema_free(void *user, void *compiled) { (void)user, (void)compiled; }
+static inline mcplink_status_t on_event_append(void *user, mcplink_str_t session, uint64_t stream, uint64_t number, const void *event, size_t len)
+{
+    return (void)user, (void)session, (void)stream, (void)number, (void)event, (void)len, MCPLINK_OK;
+}
+static inline mcplink_status_t on_event_replay(void *user, mcplink_str_t session, uint64_t stream, uint64_t after, mcplink_replay_t *replay)
+{
+    return (void)user, (void)session, (void)stream, (void)after, (void)replay, MCPLINK_OK;
+}
+static inline void on_event_forget(void *user, mcplink_str_t session, uint64_t stream) { (void)user, (void)session, (void)stream; }
+static inline mcplink_status_t on_sign(void *user, const void *data, size_t len, mcplink_output_t *signature)
+{
+    return (void)user, (void)data, (void)len, mcplink_output_set(signature, "signed", MCPLINK_NUL);
+}
+
+#endif
