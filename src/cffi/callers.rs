@@ -34,7 +34,7 @@ impl Callers {
     pub(super) fn new(number: u64, most: usize, threads: Threads) -> Self {
         Self {
             number,
-            pool: ThreadPool::new("call", (most, MAX_STARTED), threads),
+            pool: ThreadPool::new("call", Some((most, MAX_STARTED)), threads),
             in_order: Arc::default(),
         }
     }

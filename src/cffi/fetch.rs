@@ -259,7 +259,7 @@ impl HostClient {
         Self {
             hook: Arc::downgrade(hook),
             owner,
-            pool: ThreadPool::new("fetch", (usize::MAX, "no limit"), threads),
+            pool: ThreadPool::new("fetch", None, threads),
         }
     }
 

@@ -164,7 +164,7 @@ impl Supervisor {
             server: Arc::new(ServerState::new(cache, outputs, again.is_some())),
             call_threads: ThreadPool::new(
                 "call",
-                (settings.limits.max_calls, "Limits::max_calls"),
+                Some((settings.limits.max_calls, "Limits::max_calls")),
                 settings.threads.clone(),
             ),
             settings,

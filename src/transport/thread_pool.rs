@@ -1,7 +1,7 @@
 //! A pool of threads for work that blocks.
 //!
 //! Each piece of work has a thread of its own while it runs. Threads start on demand, up to a
-//! limit, and end after a while without work.
+//! limit if there is one, and end after a while without work.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -33,9 +33,8 @@ struct Inner {
     /// closed pool ends.
     changed: Condvar,
     role: &'static str,
-    max_threads: usize,
-    /// The name of the setting that limits the threads, for error texts.
-    setting: &'static str,
+    /// The maximum number of threads, and the name of the setting for error texts.
+    limit: Option<(usize, &'static str)>,
     threads: Threads,
 }
 
@@ -50,19 +49,18 @@ struct State {
 }
 
 impl ThreadPool {
-    /// Makes a pool without threads. `role` becomes a part of the threads' names. At most
-    /// `max_threads` pieces of work run at once; `setting` is the name of that limit.
+    /// Makes a pool without threads. `role` becomes a part of the threads' names. `limit` is the
+    /// number of pieces of work that run at once, and the name of the setting of this limit.
     pub(crate) fn new(
         role: &'static str,
-        (max_threads, setting): (usize, &'static str),
+        limit: Option<(usize, &'static str)>,
         threads: Threads,
     ) -> Self {
         Self(Arc::new(Inner {
             state: Mutex::default(),
             changed: Condvar::new(),
             role,
-            max_threads,
-            setting,
+            limit,
             threads,
         }))
     }
@@ -144,12 +142,10 @@ impl Inner {
             let text = "the handle is being closed";
             return Some(Error::new(ErrorKind::Closed, text));
         }
-        let most = self.max_threads;
+        let (most, setting) = self.limit?;
         (busy >= most).then(|| {
-            let text = format!(
-                "{most} started calls are going on ({}): wait for one to end",
-                self.setting
-            );
+            let text =
+                format!("{most} started calls are going on ({setting}): wait for one to end");
             Error::new(ErrorKind::Busy, text)
         })
     }
