@@ -26,6 +26,8 @@ use windows as system;
 
 #[cfg(all(windows, feature = "auth"))]
 pub(crate) use system::browser;
+#[cfg(any(feature = "http-client", feature = "http-server"))]
+pub(crate) use system::poller;
 #[cfg(feature = "http-server")]
 pub(crate) use system::tcp;
 pub(crate) use system::{

@@ -72,7 +72,8 @@ use crate::error::{Error, Result};
 use crate::sync::Mutex;
 use crate::transport::Stack;
 use crate::transport::sys::origin::Origin;
-use crate::transport::sys::tcp::{self, Poller, Registered};
+use crate::transport::sys::poller::{Poller, Registered};
+use crate::transport::sys::tcp;
 
 /// The time that a shutdown waits after its drain time for workers that are still in the service.
 const LAST: Duration = Duration::from_secs(1);

@@ -22,7 +22,8 @@ use super::ready_set;
 use super::shared::{self, LISTENER, Shared};
 use crate::shares::{Admission, Client};
 use crate::transport::sys::fd;
-use crate::transport::sys::tcp::{self, Registered};
+use crate::transport::sys::poller::Registered;
+use crate::transport::sys::tcp;
 
 /// The period at which the poller checks connections. If a request is in flight for longer than
 /// this period, the poller watches the client of the request.

@@ -16,7 +16,7 @@ use crate::sync::{Condvar, Mutex};
 use crate::transport::Started;
 use crate::transport::http::forwarded::client_address;
 use crate::transport::http::{ClientKey, HttpRequest, Service};
-use crate::transport::sys::tcp::Poller;
+use crate::transport::sys::poller::Poller;
 
 /// The poller key of the listening socket. The keys of client connections are higher.
 pub(super) const LISTENER: usize = 0;

@@ -8,6 +8,8 @@ pub(crate) mod fd;
 mod helper;
 pub(crate) mod origin;
 mod overlapped;
+#[cfg(any(feature = "http-client", feature = "http-server"))]
+pub(crate) mod poller;
 #[cfg_attr(not(feature = "auth"), expect(dead_code, reason = "token stores"))]
 pub(crate) mod private;
 pub(crate) mod process;

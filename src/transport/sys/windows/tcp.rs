@@ -1,14 +1,11 @@
-//! Non-blocking TCP sockets with short waits, and a registration in a poller.
+//! Non-blocking TCP sockets with short waits.
 
 use std::io;
 use std::net::{Shutdown, TcpStream};
-use std::ops::Deref;
-use std::os::windows::io::{AsRawSocket, AsSocket};
+use std::os::windows::io::AsRawSocket;
 use std::ptr;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use polling::{Event, Events};
 use windows_sys::Win32::Networking::WinSock::{
     LINGER, MSG_PEEK, POLLRDNORM, POLLWRNORM, SEND_RECV_FLAGS, SO_LINGER, SOCKET, WSABUF,
     WSAEMSGSIZE, WSASend, recv,
@@ -19,78 +16,6 @@ use super::sockets::{self, set_option, succeeded};
 
 /// The maximum number of parts of one [`send`].
 pub(crate) const MAX_PARTS: usize = 4;
-
-/// A poller. When it is dropped, it first takes the reports of the operations that the dropped
-/// registrations have cancelled. Otherwise `polling` would leak these operations, and with them a
-/// handle of the system.
-#[derive(Debug)]
-pub(crate) struct Poller(polling::Poller);
-
-impl Poller {
-    pub(crate) fn new() -> io::Result<Self> {
-        polling::Poller::new().map(Self)
-    }
-}
-
-impl Deref for Poller {
-    type Target = polling::Poller;
-
-    fn deref(&self) -> &polling::Poller {
-        &self.0
-    }
-}
-
-impl Drop for Poller {
-    fn drop(&mut self) {
-        _ = self.0.wait(&mut Events::new(), Some(Duration::ZERO));
-    }
-}
-
-/// A socket that is registered in a poller. The poller reports no event for the socket until the
-/// socket is armed. After each event, the socket has to be armed again (one-shot).
-#[derive(Debug)]
-pub(crate) struct Registered<S: AsSocket + AsRawSocket> {
-    source: S,
-    poller: Arc<Poller>,
-    key: usize,
-}
-
-impl<S: AsSocket + AsRawSocket> Registered<S> {
-    /// Registers `source` in the poller with `key`.
-    pub(crate) fn new(source: S, poller: Arc<Poller>, key: usize) -> io::Result<Self> {
-        let this = Self {
-            source,
-            poller,
-            key,
-        };
-        // SAFETY: the socket stays open until `this` is dropped, which deletes it from the poller
-        // first.
-        unsafe { this.poller.add(&this.source, Event::none(key)) }?;
-        Ok(this)
-    }
-
-    pub(crate) fn get(&self) -> &S {
-        &self.source
-    }
-
-    pub(crate) fn key(&self) -> usize {
-        self.key
-    }
-
-    /// Arms the socket for one event: readable, writable, or a lost connection if the system can
-    /// detect it.
-    pub(crate) fn arm(&self, readable: bool, writable: bool) -> io::Result<()> {
-        let event = Event::new(self.key, readable, writable).with_interrupt();
-        self.poller.modify(&self.source, event)
-    }
-}
-
-impl<S: AsSocket + AsRawSocket> Drop for Registered<S> {
-    fn drop(&mut self) {
-        // The call fails only if the socket was never added.
-        _ = self.poller.delete(&self.source);
-    }
-}
 
 /// Prepares a socket for the functions of this module: makes it non-blocking. On this system no
 /// single call can be made non-blocking.

@@ -35,7 +35,8 @@ use crate::error::{Error, ErrorKind};
 use crate::shares::Client;
 use crate::sync::{Condvar, Mutex};
 use crate::transport::http::ResponseHead;
-use crate::transport::sys::tcp::{self, Registered};
+use crate::transport::sys::poller::Registered;
+use crate::transport::sys::tcp;
 
 /// The maximum delay of a piece of a stream that follows another piece, as with Nagle's algorithm.
 /// The pieces are sent together when this time has passed, or when many bytes have gathered. A
