@@ -47,15 +47,23 @@ pub(super) enum FirstRequest {
     Unsent,
     /// The request was sent on this connection.
     Sent(Arc<ClientConnection>, Call),
-    /// The request was sent on this connection, and has this outcome.
-    Answered(Arc<ClientConnection>, Result<RawResult>),
+    Answered(FirstAnswer),
+}
+
+/// The outcome of the first request of a call.
+pub(super) struct FirstAnswer {
+    pub(super) connection: Arc<ClientConnection>,
+    /// The session in which the request was sent; `None` without sessions.
+    pub(super) session: Option<u64>,
+    pub(super) result: Result<RawResult>,
 }
 
 impl FirstRequest {
     fn connection(&self) -> Option<&Arc<ClientConnection>> {
         match self {
             Self::Unsent => None,
-            Self::Sent(connection, _) | Self::Answered(connection, _) => Some(connection),
+            Self::Sent(connection, _) => Some(connection),
+            Self::Answered(answer) => Some(&answer.connection),
         }
     }
 }
@@ -97,6 +105,9 @@ impl Client {
     ) -> Result<RawResult> {
         let supervisor = &self.0.supervisor;
         let mut attempt = supervisor.first_attempt(options, first.connection())?;
+        if let FirstRequest::Answered(answer) = &first {
+            attempt.session = answer.session;
+        }
         loop {
             let connection = &attempt.connection;
             let mut rest = attempt.options(options);
@@ -111,7 +122,7 @@ impl Client {
                     started.and_then(|call| call.finish(&mut rest.request))
                 }
                 FirstRequest::Sent(_, call) => call.finish(&mut rest.request),
-                FirstRequest::Answered(_, result) => result,
+                FirstRequest::Answered(answer) => answer.result,
             };
             drop(rest);
             let refusal = match outcome {

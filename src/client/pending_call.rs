@@ -11,7 +11,7 @@
 //! No thread belongs to a *sent* call. If the first response to a *watched* call is its result, the
 //! thread that reads the response ends the call. Otherwise the call is a multi round-trip request,
 //! becomes a task, or is retried on the next connection, and a thread of the client continues the
-//! call. Calls over HTTP are watched from the start, and each of them has a thread.
+//! call. Calls over HTTP are watched from the start.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,7 +25,7 @@ use super::Client;
 use super::call_options::{CallOptions, OwnedCallOptions};
 use super::calls::tool_params;
 use super::connection::ClientConnection;
-use super::mrtr::FirstRequest;
+use super::mrtr::{FirstAnswer, FirstRequest};
 use super::request_meta::params_text;
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::RawResult;
@@ -155,7 +155,7 @@ enum SharedState<T> {
     Waiting(Option<Rest<T>>),
     /// The response to the first request, which is the result of the call. The thread that takes
     /// the result decodes the response.
-    Answered(Arc<ClientConnection>, Result<RawResult>, Rest<T>),
+    Answered(FirstAnswer, Rest<T>),
     Ended(Result<T>),
     Taken,
 }
@@ -239,11 +239,16 @@ impl<T: Send + 'static> PendingCall<T> {
             let State::Sent(sent) = std::mem::replace(&mut self.state, taken()) else {
                 return None;
             };
-            if is_final(&self.client, &sent.connection, &result) {
-                let first = FirstRequest::Answered(sent.connection, result);
+            let answer = FirstAnswer {
+                session: sent.connection.session(),
+                connection: sent.connection,
+                result,
+            };
+            if is_final(&self.client, &answer) {
+                let first = FirstRequest::Answered(answer);
                 return Some(sent.rest.finish(&self.client, first));
             }
-            let first = FirstRequest::Answered(sent.connection, result);
+            let first = FirstRequest::Answered(answer);
             match self.client.continue_on_thread(sent.rest, first) {
                 Ok(watched) => self.state = State::Watched(Box::new(watched)),
                 Err(error) => return Some(Err(error)),
@@ -274,9 +279,8 @@ impl<T: Send + 'static> PendingCall<T> {
 
     fn settle(&self, ended: Option<SharedState<T>>) -> Option<Result<T>> {
         match ended? {
-            SharedState::Answered(connection, result, rest) => {
-                let first = FirstRequest::Answered(connection, result);
-                Some(rest.finish(&self.client, first))
+            SharedState::Answered(answer, rest) => {
+                Some(rest.finish(&self.client, FirstRequest::Answered(answer)))
             }
             SharedState::Ended(result) => Some(result),
             SharedState::Waiting(_) | SharedState::Taken => None,
@@ -298,7 +302,8 @@ impl<T: Send + 'static> PendingCall<T> {
     }
 
     /// Returns the id of the call's first request. Returns `None` if a thread of the client runs
-    /// the call, as over HTTP. The id may also be `None` after the call has ended.
+    /// the call: a call that becomes a task, and a call that was started while the server was being
+    /// restarted. The id may also be `None` after the call has ended.
     pub fn id(&self) -> Option<i64> {
         match &self.state {
             State::Sent(sent) => Some(sent.call.id()),
@@ -362,9 +367,10 @@ fn was_taken() -> Error {
 }
 
 /// Whether the response to the first request is the result of the call.
-fn is_final(client: &Client, connection: &ClientConnection, result: &Result<RawResult>) -> bool {
-    match result {
-        Err(error) => !client.0.supervisor.may_retry(error),
+fn is_final(client: &Client, answer: &FirstAnswer) -> bool {
+    let connection = &answer.connection;
+    match &answer.result {
+        Err(error) => !client.0.supervisor.may_retry(error) && !connection.may_recover(error),
         Ok(_) if connection.revision.is_legacy() => true,
         Ok(result) => ResultType::of(result).is_ok_and(|kind| kind == ResultType::Complete),
     }
@@ -387,21 +393,16 @@ fn own_token(options: &mut OwnedCallOptions) -> (CancelToken, Option<OnCancel>) 
 
 /// Handles the outcome of a watched call's first request, on the thread that received the response
 /// or detected the failure. Does not block.
-fn end_first<T: Send + 'static>(
-    client: &Client,
-    connection: Arc<ClientConnection>,
-    result: Result<RawResult>,
-    shared: &Arc<Shared<T>>,
-) {
+fn end_first<T: Send + 'static>(client: &Client, answer: FirstAnswer, shared: &Arc<Shared<T>>) {
     let rest = match &mut *shared.state.lock() {
         SharedState::Waiting(rest) => rest.take(),
         _ => None,
     };
     let Some(rest) = rest else { return };
-    if is_final(client, &connection, &result) {
-        return shared.end(SharedState::Answered(connection, result, rest));
+    if is_final(client, &answer) {
+        return shared.end(SharedState::Answered(answer, rest));
     }
-    let first = FirstRequest::Answered(connection, result);
+    let first = FirstRequest::Answered(answer);
     if let Err(error) = client.run_on_thread(rest, first, shared) {
         shared.end(SharedState::Ended(Err(error)));
     }
@@ -546,10 +547,7 @@ impl Client {
             started: Instant::now(),
             finish: Box::new(finish),
         };
-        let ready = self.0.supervisor.ready_now().filter(|connection| {
-            let is_stream = connection.peer.core().exchange_transport().is_none();
-            is_stream && !is_task
-        });
+        let ready = self.0.supervisor.ready_now().filter(|_| !is_task);
         let state = match ready {
             Some(connection) => {
                 let meta = self.0.supervisor.own_meta(connection.revision, &options)?;
@@ -560,14 +558,19 @@ impl Client {
                     &options.request,
                     When::Soon,
                 )?;
-                State::Sent(Box::new(Sent {
+                let has_exchanges = connection.peer.core().exchange_transport().is_some();
+                let sent = State::Sent(Box::new(Sent {
                     connection,
                     call,
                     rest,
-                }))
+                }));
+                match has_exchanges {
+                    true => State::Watched(Box::new(self.watch(sent))),
+                    false => sent,
+                }
             }
-            // Over HTTP a request has its own connection. A task is polled. While a server is
-            // restarted there is no connection. In each case a thread waits.
+            // A task is polled. While a server is restarted there is no connection. In both cases a
+            // thread waits.
             None => {
                 let watched = self.continue_on_thread(rest, FirstRequest::Unsent)?;
                 State::Watched(Box::new(watched))
@@ -638,7 +641,15 @@ impl Client {
                 let (client, connection) = (self.clone(), sent.connection);
                 let (reporting, ending) = (Arc::clone(&shared), Arc::clone(&shared));
                 let on_progress = move |progress| reporting.report(progress);
-                let on_end = move |result| end_first(&client, connection, result, &ending);
+                let session = connection.session();
+                let on_end = move |result| {
+                    let answer = FirstAnswer {
+                        connection,
+                        session,
+                        result,
+                    };
+                    end_first(&client, answer, &ending);
+                };
                 let watched = sent.call.watch(&options.request, on_progress, on_end);
                 let first = watched
                     .inspect_err(|error| shared.end(SharedState::Ended(Err(error.clone()))))

@@ -82,6 +82,14 @@ impl ClientConnection {
         }
     }
 
+    /// Whether the client may be able to resolve the reason for a refusal: a lost session, or
+    /// header fields that no longer match a tool.
+    pub(super) fn may_recover(&self, refusal: &Error) -> bool {
+        let code = refusal.rpc().map(|rpc| rpc.code);
+        self.peer.core().exchange_transport().is_some()
+            && (Loss::of(refusal).is_some() || code == Some(ErrorCode::HEADER_MISMATCH))
+    }
+
     /// Checks the session after the server refused the stream for messages outside of calls. If the
     /// session is lost, opens a new session.
     pub(super) fn look_after_session(&self, refusal: &Error, server: &ServerState) {

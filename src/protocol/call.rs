@@ -36,7 +36,7 @@ pub(crate) struct Call {
     pub(super) method: Arc<str>,
     pub(super) waiter: Waiter,
     /// The request, until it is sent. On an exchange transport the waiting thread sends it.
-    unsent: Option<SessionMessage>,
+    pub(super) unsent: Option<SessionMessage>,
     /// The start of the call. If the caller waits at once, the first timeout check uses this time
     /// instead of reading the clock.
     began: Option<Instant>,
@@ -191,7 +191,16 @@ impl Peer {
         let send = |mut message: SessionMessage| {
             message.kind = kind;
             match &cancel_handle {
-                Some(cancel_handle) => core.start_exchange(message, cancel_handle),
+                Some(cancel_handle) => {
+                    let (failing, id) = (Arc::clone(core), message.related.clone());
+                    core.start_exchange(message, cancel_handle, move |carried| {
+                        // This has no effect if the call was given up, or was answered in another
+                        // way.
+                        if let (Err(error), Some(id)) = (carried, id) {
+                            failing.complete(&id, Outcome::Failed(error));
+                        }
+                    })
+                }
                 None => core.send_started(message, None),
             }
         };

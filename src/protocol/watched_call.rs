@@ -10,11 +10,12 @@ use super::cancel::{CancelToken, OnCancel};
 use super::core::Core;
 use super::outgoing::{CallEvent, Delivery, OnEnd, OnProgress};
 use super::request_options::RequestOptions;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::{RawResult, RequestId};
+use crate::sync::Mutex;
 use crate::transport::clock::about_now;
 use crate::transport::deadlines::Watched;
-use crate::transport::exchange_transport::CancelHandle;
+use crate::transport::exchange_transport::{CancelHandle, ExchangeOutcome};
 
 /// A call whose progress and outcome go to callbacks. Dropping this value before the outcome has
 /// arrived cancels the call: the peer is notified, and the callbacks are dropped.
@@ -22,8 +23,11 @@ pub(crate) struct WatchedCall {
     core: Arc<Core>,
     id: i64,
     may_cancel: bool,
-    /// The registration of the call with the deadline thread.
-    _deadline: Option<Watched>,
+    /// The registration of the call with the deadline thread. `None` while the call has an
+    /// exchange, whose transport watches the deadline.
+    deadline: Arc<Mutex<Option<Watched>>>,
+    /// The handle that ends the exchange of the call, if the transport has exchanges.
+    exchange: Option<Arc<CancelHandle>>,
     /// The registration of the callback that ends the call when its token is cancelled.
     _on_cancel: Option<OnCancel>,
 }
@@ -33,6 +37,9 @@ impl Drop for WatchedCall {
         if self.core.engine().calls.give_up(self.id) && self.may_cancel {
             self.core
                 .send_cancelled(self.id, "the caller no longer waits");
+        }
+        if let Some(exchange) = &self.exchange {
+            exchange.end();
         }
     }
 }
@@ -50,9 +57,9 @@ struct Ending {
 }
 
 impl Ending {
-    /// Delivers the error to the call's callback and notifies the peer. Does nothing if the outcome
-    /// has arrived.
-    fn run(&self) {
+    /// Ends the call because it was cancelled or its time is over: delivers the error to the call's
+    /// callback and notifies the peer. Does nothing if the outcome has arrived.
+    fn run(&self, was_sent: bool) {
         let deadline = self.patience.time.lock().deadline;
         let token = self.token.as_ref();
         let is_cancelled = token.is_some_and(CancelToken::is_triggered);
@@ -64,18 +71,69 @@ impl Ending {
             }
             _ => (cancelled_error(&self.core, &self.method), reason_of(token)),
         };
-        let outcome = Outcome::Over(error);
+        let outcome = Outcome::Over(error.sent(was_sent));
         let delivery = self.core.complete(&RequestId::from(self.id), outcome);
-        if delivery == Delivery::Watched && self.may_cancel {
+        if delivery == Delivery::Watched && self.may_cancel && was_sent {
             self.core.send_cancelled(self.id, &reason);
         }
+    }
+
+    /// Makes the deadline thread of the connection end the call when its time is over.
+    fn enforce(
+        self,
+        cancel_handle: &Arc<CancelHandle>,
+        registration: &Mutex<Option<Watched>>,
+    ) -> Result<()> {
+        let core = Arc::clone(&self.core);
+        let ending = Arc::new(self);
+        let own = Arc::clone(&ending);
+        if !cancel_handle.engage(move || own.run(true)) {
+            ending.run(true);
+            return Ok(());
+        }
+        let watched = core.engine().deadlines.add(cancel_handle, true)?;
+        *registration.lock() = Some(watched);
+        Ok(())
+    }
+
+    /// Handles the end of the call's exchange.
+    fn end_exchange(
+        self,
+        carried: Result<ExchangeOutcome>,
+        cancel_handle: &Arc<CancelHandle>,
+        registration: &Mutex<Option<Watched>>,
+    ) {
+        let token = self.token.as_ref();
+        let error = match carried {
+            // The answer arrives on another stream, without the exchange.
+            Ok(ExchangeOutcome::Elsewhere) => {
+                let (core, id) = (Arc::clone(&self.core), RequestId::from(self.id));
+                if let Err(error) = self.enforce(cancel_handle, registration) {
+                    core.complete(&id, Outcome::Failed(error.sent(true)));
+                }
+                return;
+            }
+            Ok(ExchangeOutcome::Answered) => {
+                Error::new(ErrorKind::Protocol, "nothing that came was the answer").sent(true)
+            }
+            Err(error) => error,
+        };
+        let time = self.patience.time.lock().deadline;
+        let is_over =
+            token.is_some_and(CancelToken::is_triggered) || time.passed(Instant::now()).is_some();
+        if is_over {
+            return self.run(error.was_sent());
+        }
+        // This has no effect after the answer.
+        let id = RequestId::from(self.id);
+        self.core.complete(&id, Outcome::Failed(error));
     }
 }
 
 impl Call {
     /// Passes the progress and the outcome of the call to callbacks from now on. No thread has to
-    /// wait for the call any more. The deadline thread of the connection ends the call when its
-    /// time is over.
+    /// wait for the call any more. If the request is not sent yet, starts its exchange. A deadline
+    /// thread ends the call when its time is over.
     ///
     /// `on_end` runs exactly once, on the thread that finds the outcome, often the reading thread.
     /// Neither callback may block or run user code. `options` are the options with which the call
@@ -96,7 +154,8 @@ impl Call {
             core: Arc::clone(&core),
             id: self.waiter.id,
             may_cancel: self.may_cancel,
-            _deadline: None,
+            deadline: Arc::default(),
+            exchange: None,
             _on_cancel: None,
         };
         let extended = Arc::clone(&patience);
@@ -127,8 +186,17 @@ impl Call {
             patience,
             spans: (options.timeout, options.max_timeout),
         };
-        cancel_handle.engage(move || ending.run());
-        watched._deadline = Some(core.engine().deadlines.add(&cancel_handle, true)?);
+        let registration = &watched.deadline;
+        match self.unsent.take() {
+            Some(message) => {
+                let (handle, registration) = (Arc::clone(&cancel_handle), Arc::clone(registration));
+                watched.exchange = Some(Arc::clone(&cancel_handle));
+                core.start_exchange(message, &cancel_handle, move |carried| {
+                    ending.end_exchange(carried, &handle, &registration);
+                })?;
+            }
+            None => ending.enforce(&cancel_handle, registration)?,
+        }
         let token = options.cancel.as_ref();
         watched._on_cancel = token.map(|token| token.on_trigger(move || cancel_handle.end()));
         Ok(watched)

@@ -19,6 +19,18 @@ use crate::sync::{Condvar, Mutex};
 /// messages. It returns `Break` when no more messages are needed.
 pub(crate) type Deliver<'a> = dyn FnMut(Received) -> ControlFlow<()> + 'a;
 
+/// A request that is sent without a thread that waits for its messages.
+pub(crate) struct StartedExchange {
+    pub(crate) request: SessionMessage,
+    pub(crate) cancel_handle: Arc<CancelHandle>,
+    /// Gets the messages, on one thread at a time. Must neither block nor run code of the host that
+    /// blocks.
+    pub(crate) deliver: Box<dyn FnMut(Received) -> ControlFlow<()> + Send>,
+    /// Gets the outcome that [`ExchangeTransport::exchange`] returns. Runs exactly once, and not
+    /// before [`ExchangeTransport::start`] has returned or on another thread.
+    pub(crate) on_end: Box<dyn FnOnce(Result<ExchangeOutcome>) + Send>,
+}
+
 /// The way in which an exchange ended without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExchangeOutcome {
@@ -63,6 +75,13 @@ pub(crate) trait ExchangeTransport: Send + Sync + fmt::Debug {
         cancel_handle: &Arc<CancelHandle>,
         deliver: &mut Deliver<'_>,
     ) -> Result<ExchangeOutcome>;
+
+    /// Starts an exchange. Blocks at most for a moment.
+    ///
+    /// # Errors
+    ///
+    /// An error if the exchange could not begin. The callbacks of the exchange are then dropped.
+    fn start(self: Arc<Self>, exchange: StartedExchange) -> Result<()>;
 
     /// Sends a message that has no answer. Blocks until the peer has accepted or refused the
     /// message, at most until the wait is ended through `cancel_handle`.

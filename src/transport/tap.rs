@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::exchange_transport::{
-    CancelHandle, Deliver, ExchangeOutcome, ExchangeTransport, Listening,
+    CancelHandle, Deliver, ExchangeOutcome, ExchangeTransport, Listening, StartedExchange,
 };
 use super::{Limits, Received, Receiver, Sender, SessionMessage, Transport, TransportParts};
 use crate::error::Result;
@@ -296,6 +296,18 @@ impl ExchangeTransport for TapCarrier {
                 self.show_received(&received);
                 deliver(received)
             })
+    }
+
+    fn start(self: Arc<Self>, exchange: StartedExchange) -> Result<()> {
+        self.show_sent(&exchange.request);
+        let (inner, mut deliver) = (Arc::clone(&self.inner), exchange.deliver);
+        inner.start(StartedExchange {
+            deliver: Box::new(move |received| {
+                self.show_received(&received);
+                deliver(received)
+            }),
+            ..exchange
+        })
     }
 
     fn post(&self, message: &SessionMessage, cancel_handle: &Arc<CancelHandle>) -> Result<()> {

@@ -511,36 +511,3 @@ fn calls_over_http_have_the_same_events() {
     drop(start(&client, "t"));
     within(LONG, move || client.close());
 }
-
-#[cfg(all(feature = "http-client", feature = "http-server", feature = "schemars"))]
-#[test]
-fn calls_over_http_that_follow_each_other_share_a_thread() {
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    use mcplink::server::Server;
-    use mcplink::server::http::HttpOptions;
-    use mcplink::transport::Threads;
-    use mcplink::transport::http::Http;
-
-    let tool = mcplink::schema::Tool::new("t");
-    let server = Server::builder("test", "1").tool_with(tool, |_: Value, _| "done");
-    let http = server.build().unwrap();
-    let http = http.listen_http("127.0.0.1:0", HttpOptions::new()).unwrap();
-    let started = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&started);
-    let threads = Threads::new().on_start(move |name| {
-        if name == "mcplink-call" {
-            counted.fetch_add(1, Ordering::SeqCst);
-        }
-    });
-    let client = Client::builder("test", "1").threads(&threads);
-    let client = client.connect(Http::new(&http.url()).unwrap()).unwrap();
-    for _ in 0..100 {
-        assert_eq!(text_of(start(&client, "t").wait()), "done");
-    }
-    within(LONG, move || client.close());
-    // A thread may still be on its way back when the next call starts.
-    let started = started.load(Ordering::SeqCst);
-    assert!((1..50).contains(&started), "{started} threads");
-}

@@ -158,6 +158,8 @@ mod http_server;
 mod http_shares;
 #[cfg(feature = "http-server")]
 mod http_silence;
+#[cfg(feature = "http-client")]
+mod http_started;
 #[cfg(feature = "http-server")]
 mod http_status;
 #[cfg(feature = "http-server")]

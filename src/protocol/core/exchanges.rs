@@ -12,7 +12,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use super::super::call_channel::Outcome;
 use super::super::cancel::CancelToken;
 use super::super::log::{LogHook, LogLevel, tell};
 use super::super::outgoing::Waiter;
@@ -21,7 +20,9 @@ use super::Core;
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::jsonrpc::RequestId;
 use crate::transport::clock::after;
-use crate::transport::exchange_transport::{CancelHandle, ExchangeTransport, Listening};
+use crate::transport::exchange_transport::{
+    CancelHandle, ExchangeOutcome, ExchangeTransport, Listening, StartedExchange,
+};
 use crate::transport::{Received, Sender, SessionMessage};
 
 /// The sender of the writer on an exchange transport. The sender posts one message after the other.
@@ -95,34 +96,32 @@ impl Core {
         self.dispatch(taken, reader);
     }
 
-    /// Sends a request whose outcome goes to a callback. A thread of the connection processes the
-    /// exchange until the outcome has arrived.
+    /// Starts the exchange of a request whose outcome goes to a callback. `on_end` gets the outcome
+    /// of the exchange; it must neither block nor run user code.
     pub(in crate::protocol) fn start_exchange(
         self: &Arc<Self>,
-        message: SessionMessage,
+        request: SessionMessage,
         cancel_handle: &Arc<CancelHandle>,
+        on_end: impl FnOnce(Result<ExchangeOutcome>) + Send + 'static,
     ) -> Result<()> {
-        let number = message.related.as_ref().and_then(RequestId::as_i64);
+        let number = request.related.as_ref().and_then(RequestId::as_i64);
         let (Some(exchange_transport), Some(id)) = (self.exchange_transport.clone(), number) else {
             let text = "only a request of ours has a way of its own";
             return Err(Error::new(ErrorKind::State, text));
         };
-        let (core, cancel_handle) = (Arc::clone(self), Arc::clone(cancel_handle));
-        self.run_own(move || {
-            let carried = exchange_transport.exchange(&message, &cancel_handle, &mut |received| {
+        let core = Arc::clone(self);
+        exchange_transport.start(StartedExchange {
+            request,
+            cancel_handle: Arc::clone(cancel_handle),
+            deliver: Box::new(move |received| {
                 core.take_carried(received, None);
-                if core.engine().calls.is_owed(id) {
-                    ControlFlow::Continue(())
-                } else {
-                    ControlFlow::Break(())
+                match core.engine().calls.is_owed(id) {
+                    true => ControlFlow::Continue(()),
+                    false => ControlFlow::Break(()),
                 }
-            });
-            if let Err(error) = carried {
-                // This has no effect if the call was given up, or was answered in another way.
-                _ = core.complete(&RequestId::from(id), Outcome::Failed(error));
-            }
-        });
-        Ok(())
+            }),
+            on_end: Box::new(on_end),
+        })
     }
 
     /// Makes a thread of the connection receive the messages that belong to no call.

@@ -37,12 +37,11 @@ const FILE_LINES: usize = 800;
 /// The longest function, in lines of code: without blank lines and comments.
 const FUNCTION_LINES: usize = 60;
 /// The functions that are longer today, with their lines of code. The list may only shrink.
-const LONG_FUNCTIONS: [(&str, usize); 5] = [
+const LONG_FUNCTIONS: [(&str, usize); 4] = [
     ("jsonrpc/message.rs: of", 119),
     ("protocol/core/ending.rs: close", 66),
     ("protocol/writer.rs: flush", 76),
     ("transport/http/client/refusal.rs: refusal", 61),
-    ("transport/http/client/stream.rs: hear", 62),
 ];
 
 /// A source file of the library.

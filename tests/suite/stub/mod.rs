@@ -357,12 +357,18 @@ pub(crate) fn call(client: &Client, tool: &str) -> mcplink::Result<String> {
     call_with(client, tool, CallOptions::new())
 }
 
+/// Calls a tool and waits. With MCPLINK_TEST_STARTED set, starts the call if its options allow that.
 pub(crate) fn call_with(
     client: &Client,
     tool: &str,
     options: CallOptions<'_>,
 ) -> mcplink::Result<String> {
-    let result = client.call_tool_with(tool, &json!({}), options)?;
+    let is_started = std::env::var_os("MCPLINK_TEST_STARTED").is_some()
+        && format!("{options:?}").contains("on_progress: false");
+    let result = match is_started {
+        true => client.start_tool(tool, &json!({}), options)?.wait()?,
+        false => client.call_tool_with(tool, &json!({}), options)?,
+    };
     Ok(result.content[0].as_text().unwrap().to_owned())
 }
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use ureq::http::Uri;
 use ureq::http::response::Parts;
 
-use super::transport::{Ask, ClientTransport};
+use super::request::Ask;
+use super::transport::ClientTransport;
 use crate::error::{Error, Result};
 use crate::transport::exchange_transport::CancelHandle;
 use crate::transport::http::authorizer::{

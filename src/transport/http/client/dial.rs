@@ -1,56 +1,86 @@
 //! Opens connections: resolves names, and connects directly or through a proxy.
 
 use std::net::IpAddr;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time;
 
 use ureq::config::Config;
 use ureq::http::Uri;
 use ureq::http::uri::Scheme;
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
+#[cfg(feature = "tls")]
+use ureq::unversioned::transport::RustlsConnector;
 use ureq::unversioned::transport::time::{Duration, Instant};
 use ureq::unversioned::transport::{
-    ConnectionDetails, Connector as _, DefaultConnector, NextTimeout, ShutdownHandle, Transport,
+    ConnectProxyConnector, ConnectionDetails, Connector, Either, NextTimeout, ShutdownHandle,
+    SocksConnector, Transport,
 };
-use ureq::{Error, Timeout};
+use ureq::{Error, ProxyProtocol, Timeout};
+
+use super::tcp::{Socket, TcpTransport};
 
 /// A callback that gets the shutdown handle of a connection. The callback is called before any
 /// bytes are sent on the connection.
 pub(super) type RegisterShutdown =
     dyn Fn(Weak<dyn ShutdownHandle>) -> Result<(), Error> + Send + Sync;
 
-/// The name resolver and the connector.
+/// The name resolver and the connectors.
 pub(super) struct Dialing<R = DefaultResolver> {
     config: Config,
     names: R,
-    /// The connector that makes the connections. All connections share it, so that they can resume
-    /// TLS sessions.
-    connector: DefaultConnector,
+    socks: SocksConnector,
+    connect_proxy: ConnectProxyConnector,
+    /// All connections share the connector, so that they can resume TLS sessions.
+    #[cfg(feature = "tls")]
+    tls: RustlsConnector,
+}
+
+/// A new connection to a server.
+pub(super) struct Dialed {
+    pub(super) transport: Box<dyn Transport>,
+    /// The socket of the connection. `None` behind a SOCKS proxy, because `ureq` connects to those.
+    pub(super) socket: Option<Socket>,
 }
 
 impl Dialing {
     pub(super) fn new(config: Config) -> Self {
-        Self {
-            config,
-            names: DefaultResolver::default(),
-            connector: DefaultConnector::default(),
-        }
+        Self::with_names(config, DefaultResolver::default())
     }
 }
 
 impl<R: Resolver> Dialing<R> {
+    fn with_names(config: Config, names: R) -> Self {
+        Self {
+            config,
+            names,
+            socks: SocksConnector::default(),
+            connect_proxy: ConnectProxyConnector::default(),
+            #[cfg(feature = "tls")]
+            tls: RustlsConnector::default(),
+        }
+    }
+
+    /// Whether the connections lead through a SOCKS proxy.
+    pub(super) fn uses_socks(&self) -> bool {
+        let proxy = self.config.proxy();
+        proxy.is_some_and(|proxy| {
+            !matches!(proxy.protocol(), ProxyProtocol::Http | ProxyProtocol::Https)
+        })
+    }
+
     /// Connects to the server of a URL, through a proxy if one is set. Blocks for at most `within`.
     pub(super) fn dial(
         self: &Arc<Self>,
         uri: &Uri,
         within: time::Duration,
         hold: Arc<RegisterShutdown>,
-    ) -> Result<Box<dyn Transport>, Error> {
+    ) -> Result<Dialed, Error> {
+        let socket = Arc::new(OnceLock::new());
         // Connects to a proxy, if there is one.
-        let dialing = Arc::clone(self);
+        let (dialing, of_proxy) = (Arc::clone(self), Arc::clone(&socket));
         let run_connector =
-            Arc::new(move |details: &ConnectionDetails<'_>| dialing.connect(details));
-        let connection = self.connect(&ConnectionDetails {
+            Arc::new(move |details: &ConnectionDetails<'_>| dialing.connect(details, &of_proxy));
+        let details = ConnectionDetails {
             uri,
             addrs: self.names.empty(),
             config: &self.config,
@@ -65,14 +95,21 @@ impl<R: Resolver> Dialing<R> {
             current_time: Arc::new(Instant::now),
             run_connector,
             register_shutdown: hold,
-        })?;
-        if uri.scheme() == Some(&Scheme::HTTPS) && !connection.is_tls() {
+        };
+        let transport = self.connect(&details, &socket)?;
+        if uri.scheme() == Some(&Scheme::HTTPS) && !transport.is_tls() {
             return Err(Error::TlsRequired);
         }
-        Ok(connection)
+        let socket = socket.get().cloned();
+        Ok(Dialed { transport, socket })
     }
 
-    fn connect(&self, details: &ConnectionDetails<'_>) -> Result<Box<dyn Transport>, Error> {
+    /// Connects to a server or proxy, and stores the socket of the connection.
+    fn connect(
+        &self,
+        details: &ConnectionDetails<'_>,
+        socket: &OnceLock<Socket>,
+    ) -> Result<Box<dyn Transport>, Error> {
         // A proxy mostly resolves the server's name itself. The connection to the proxy is made by
         // this function, too, and needs the address of the proxy.
         let is_ours = details
@@ -107,8 +144,23 @@ impl<R: Resolver> Dialing<R> {
             run_connector: details.run_connector.clone(),
             register_shutdown: details.register_shutdown.clone(),
         };
-        let connection = self.connector.connect(&details, None)?;
-        connection.ok_or(Error::ConnectionFailed)
+        let proxied = self.socks.connect(&details, None::<()>)?;
+        let transport: Box<dyn Transport> = match self.connect_proxy.connect(&details, proxied)? {
+            Some(Either::B(proxied)) => proxied,
+            Some(proxied) => Box::new(proxied),
+            None => {
+                let transport = TcpTransport::open(&details)?;
+                socket.get_or_init(|| transport.socket.clone());
+                Box::new(transport)
+            }
+        };
+        #[cfg(feature = "tls")]
+        let transport = match self.tls.connect(&details, Some(transport))? {
+            Some(Either::A(transport)) => transport,
+            Some(Either::B(transport)) => Box::new(transport),
+            None => return Err(Error::ConnectionFailed),
+        };
+        Ok(transport)
     }
 
     fn look_up(&self, details: &ConnectionDetails<'_>) -> Result<ResolvedSocketAddrs, Error> {
@@ -167,15 +219,13 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("bound");
         let asked = Arc::new(AtomicUsize::new(0));
-        let dialing = Arc::new(Dialing {
-            config: Agent::config_builder().proxy(None).build(),
-            names: One {
-                address,
-                asked: Arc::clone(&asked),
-                hurries,
-            },
-            connector: DefaultConnector::default(),
-        });
+        let names = One {
+            address,
+            asked: Arc::clone(&asked),
+            hurries,
+        };
+        let config = Agent::config_builder().proxy(None).build();
+        let dialing = Arc::new(Dialing::with_names(config, names));
         let uri = url(address).parse().expect("a URL");
         let held = Arc::new(AtomicUsize::new(0));
         let holds = Arc::clone(&held);
@@ -184,7 +234,7 @@ mod tests {
             Ok(())
         });
         let connection = dialing.dial(&uri, time::Duration::from_secs(30), hold);
-        assert!(connection.expect("connected").is_open());
+        assert!(connection.expect("connected").transport.is_open());
         listener.accept().expect("somebody came");
         let times = |count: &AtomicUsize| count.load(Ordering::SeqCst);
         assert_eq!((times(&asked), times(&held)), (1, 1));

@@ -6,6 +6,8 @@
 //! process the request.
 
 use std::io;
+use std::net::TcpStream;
+use std::sync::Arc;
 
 use ureq::Error;
 use ureq::http::{Request, Response};
@@ -16,32 +18,47 @@ use ureq_proto::client::{
     Await100Result, Call, RecvBodyResult, RecvResponseResult, SendRequestResult,
 };
 
+use super::dial::Dialed;
+use super::tcp::Socket;
 use crate::transport::http::http_client::HostBody;
+use crate::transport::sys::poller::{Poller, Registered};
 
 /// The size of each buffer of a connection, in bytes.
 pub(super) const BUFFER: usize = 16 << 10;
 /// The maximum length of a response head, in bytes. A head has to fit into one buffer.
 const MAX_HEAD: usize = BUFFER;
 
-/// An HTTP connection to the server, and the unread response on it. The connection may already be
-/// closed.
+/// An HTTP connection to the server, and the exchange on it. The connection may already be closed.
 #[derive(Default)]
 pub(super) struct HttpConnection {
     transport: Option<Box<dyn Transport>>,
+    /// The socket, if a poller can wait for it.
+    socket: Option<Socket>,
+    /// The registration of the socket with a poller, after the connection was first armed.
+    registered: Option<Registered<Arc<TcpStream>>>,
+    /// The exchange whose response has not begun.
+    awaited: Option<Call<RecvResponse>>,
+    /// The exchange whose response body is unread.
     response: Option<Call<RecvBody>>,
-    /// The unread response of the host's HTTP client, which has connections of its own.
+    /// The response of the host's HTTP client, which has connections of its own: its head until
+    /// that is taken, and its unread body.
+    host_head: Option<Response<()>>,
     host_body: Option<HostBody>,
 }
 
 impl HttpConnection {
     /// Replaces the connection by a new connection.
-    pub(super) fn lead_by(&mut self, transport: Box<dyn Transport>) {
-        self.transport = Some(transport);
+    pub(super) fn lead_by(&mut self, dialed: Dialed) {
+        self.transport = Some(dialed.transport);
+        self.socket = dialed.socket;
+        self.registered = None;
     }
 
     /// Replaces the connection by a response of the host's HTTP client.
-    pub(super) fn read_from(&mut self, body: HostBody) {
+    pub(super) fn read_from(&mut self, response: Response<HostBody>) {
         self.close();
+        let (head, body) = response.into_parts();
+        self.host_head = Some(Response::from_parts(head, ()));
         self.host_body = Some(body);
     }
 
@@ -56,24 +73,65 @@ impl HttpConnection {
         transport.is_some_and(|transport| transport.is_open())
     }
 
-    /// Sends a request, and blocks until the head of the response has arrived. The body is `text`.
-    /// If the request has a body, the header fields of `request` have to contain the length of the
-    /// body. Sets `has_sent` when a part of the body has been sent.
-    pub(super) fn ask(
+    /// Sets whether reads fail with `WouldBlock` instead of blocking. Has no effect on a connection
+    /// without a socket for a poller.
+    pub(super) fn set_polled(&self, is_polled: bool) {
+        if let Some(socket) = &self.socket {
+            socket.set_polled(is_polled);
+        }
+    }
+
+    /// Makes a poller report the next input, or the end of the connection. Returns the key of the
+    /// event: `key`, or the key under which the connection is registered already.
+    pub(super) fn arm(&mut self, poller: &Arc<Poller>, key: usize) -> io::Result<usize> {
+        let socket = self.socket.as_ref().ok_or(io::ErrorKind::NotConnected)?;
+        let registered = match self.registered.take() {
+            Some(registered) => registered,
+            None => Registered::new(Arc::clone(&socket.stream), Arc::clone(poller), key)?,
+        };
+        registered.arm(true, false)?;
+        let key = registered.key();
+        self.registered = Some(registered);
+        Ok(key)
+    }
+
+    /// Whether a read or the wait for a head failed only because the connection is polled and
+    /// nothing has arrived.
+    pub(super) fn has_to_wait(&self, error: &io::Error) -> bool {
+        self.socket.is_some() && error.kind() == io::ErrorKind::WouldBlock
+    }
+
+    /// Sends a request whose body is `text`. If the request has a body, the header fields of
+    /// `request` have to contain the length of the body. Sets `has_sent` when a part of the body
+    /// has been sent.
+    pub(super) fn send(
         &mut self,
         request: Request<()>,
         text: &[u8],
         has_sent: &mut bool,
-    ) -> Result<Response<()>, Error> {
+    ) -> Result<(), Error> {
         let call = Call::new(request)?.proceed();
         let transport = self.transport.as_deref_mut();
         let transport = transport.ok_or(Error::ConnectionFailed)?;
-        let call = send(transport, call, text, has_sent)?;
-        let (response, then) = await_head(transport, call)?;
-        match then {
-            RecvResponseResult::RecvBody(call) => self.response = Some(call),
-            RecvResponseResult::Redirect(call) => self.end(call.must_close_connection()),
-            RecvResponseResult::Cleanup(call) => self.end(call.must_close_connection()),
+        self.awaited = Some(send(transport, call, text, has_sent)?);
+        Ok(())
+    }
+
+    /// Returns the head of the response to the request that was sent. Blocks until the head has
+    /// arrived; fails with `WouldBlock` instead if the connection is polled.
+    pub(super) fn head(&mut self) -> Result<Response<()>, Error> {
+        if let Some(head) = self.host_head.take() {
+            return Ok(head);
+        }
+        let (Some(call), Some(transport)) = (&mut self.awaited, &mut self.transport) else {
+            return Err(Error::ConnectionFailed);
+        };
+        let response = await_head(&mut **transport, call)?;
+        match self.awaited.take().and_then(Call::<RecvResponse>::proceed) {
+            Some(RecvResponseResult::RecvBody(call)) => self.response = Some(call),
+            Some(RecvResponseResult::Redirect(call)) => self.end(call.must_close_connection()),
+            Some(RecvResponseResult::Cleanup(call)) => self.end(call.must_close_connection()),
+            None => return Err(broken_off()),
         }
         Ok(response)
     }
@@ -195,8 +253,8 @@ fn send(
 
 fn await_head(
     transport: &mut dyn Transport,
-    mut call: Call<RecvResponse>,
-) -> Result<(Response<()>, RecvResponseResult), Error> {
+    call: &mut Call<RecvResponse>,
+) -> Result<Response<()>, Error> {
     loop {
         let came = match transport.maybe_await_input(NextTimeout::default()) {
             // A signal of the host interrupted the wait.
@@ -208,8 +266,7 @@ fn await_head(
         let read = buffers.input().len();
         buffers.input_consume(used);
         if let Some(response) = response {
-            let then = call.proceed().ok_or_else(broken_off)?;
-            return Ok((response, then));
+            return Ok(response);
         }
         if !came {
             return Err(match read {
@@ -282,15 +339,28 @@ mod tests {
 
     type Sent = std::sync::mpsc::Receiver<Vec<u8>>;
 
+    fn ask(
+        line: &mut HttpConnection,
+        request: Request<()>,
+        text: &[u8],
+        has_sent: &mut bool,
+    ) -> Result<Response<()>, Error> {
+        line.send(request, text, has_sent)?;
+        line.head()
+    }
+
     fn line(comes: &[&'static str], may_send: usize) -> (HttpConnection, Sent) {
         let (sent, seen) = std::sync::mpsc::channel();
         let mut line = HttpConnection::default();
-        line.lead_by(Box::new(Script {
-            buffers: LazyBuffers::new(BUFFER, BUFFER),
-            sent,
-            comes: comes.iter().copied().collect(),
-            may_send,
-        }));
+        line.lead_by(Dialed {
+            transport: Box::new(Script {
+                buffers: LazyBuffers::new(BUFFER, BUFFER),
+                sent,
+                comes: comes.iter().copied().collect(),
+                may_send,
+            }),
+            socket: None,
+        });
         (line, seen)
     }
 
@@ -329,7 +399,7 @@ mod tests {
         let (mut line, seen) = line(&[SHORT, SHORT], usize::MAX);
         for _ in 0..2 {
             let mut has_sent = false;
-            let response = line.ask(post(4), b"body", &mut has_sent).expect("answered");
+            let response = ask(&mut line, post(4), b"body", &mut has_sent).expect("answered");
             assert_eq!((response.status().as_u16(), has_sent), (200, true));
             let [request] = &*sent(&seen) else {
                 panic!("it left in pieces")
@@ -345,7 +415,7 @@ mod tests {
     fn a_request_without_a_body_leaves_by_itself() {
         let (mut line, seen) = line(&[SHORT], usize::MAX);
         let mut has_sent = false;
-        line.ask(get(), b"", &mut has_sent).expect("answered");
+        ask(&mut line, get(), b"", &mut has_sent).expect("answered");
         let [request] = &*sent(&seen) else {
             panic!("it left in pieces")
         };
@@ -361,7 +431,7 @@ mod tests {
             let mut request = post(4);
             let expect = HeaderValue::from_static("100-continue");
             request.headers_mut().insert(header::EXPECT, expect);
-            let response = line.ask(request, b"body", &mut false).expect("answered");
+            let response = ask(&mut line, request, b"body", &mut false).expect("answered");
             assert_eq!(response.status().as_u16(), 200);
             assert!(sent(&seen).concat().ends_with("\r\n\r\nbody"));
             assert_eq!(body(&mut line).expect("read"), "ok");
@@ -379,7 +449,7 @@ mod tests {
             fields.insert("x-one", long.clone());
             fields.insert("x-other", long);
             let mut has_sent = false;
-            line.ask(request, &text, &mut has_sent).expect("answered");
+            ask(&mut line, request, &text, &mut has_sent).expect("answered");
             let all = sent(&seen).concat();
             let (_, sent) = all.split_once("\r\n\r\n").expect("a head");
             assert!(sent.as_bytes() == text, "{len}");
@@ -393,7 +463,7 @@ mod tests {
             let (mut line, _seen) = line(&[SHORT], may_send);
             let mut has_sent = false;
             let request = post(text.len());
-            let refused = line.ask(request, &text, &mut has_sent);
+            let refused = ask(&mut line, request, &text, &mut has_sent);
             assert!(matches!(refused, Err(Error::BodyStalled)));
             assert_eq!(has_sent, expected, "{may_send}");
         }
@@ -407,7 +477,7 @@ mod tests {
             comes.extend([field].repeat(fields));
             comes.push("\r\n");
             let (mut line, _seen) = line(&comes, usize::MAX);
-            let answer = line.ask(get(), b"", &mut false);
+            let answer = ask(&mut line, get(), b"", &mut false);
             let is_too_long = matches!(answer, Err(Error::LargeResponseHeader(_, MAX_HEAD)));
             assert_eq!((answer.is_ok(), is_too_long), (fits, !fits));
         }
@@ -416,7 +486,7 @@ mod tests {
     /// Checks the body of a response, its end, and whether the connection can be reused.
     fn check(comes: &[&'static str], expected: Result<&str, io::ErrorKind>, open: bool) {
         let (mut line, _seen) = line(comes, usize::MAX);
-        let response = line.ask(get(), b"", &mut false);
+        let response = ask(&mut line, get(), b"", &mut false);
         let read = match response {
             Ok(_) => body(&mut line).map_err(|error| error.kind()),
             Err(Error::Io(error)) => Err(error.kind()),

@@ -1,12 +1,17 @@
 //! The HTTP client: a transport to a server at a URL.
 //!
-//! Each message is a POST of its own. The thread that makes a call sends its request and reads the
-//! answer itself. The answer is JSON, or an event stream up to the response. Calls of several
-//! threads use separate HTTP connections.
+//! Each message is a POST of its own. The answer is JSON, or an event stream up to the response. A
+//! thread that waits for its call sends the request and reads the answer itself. For a started call
+//! no thread waits: see `parking`. Calls under way use separate HTTP connections.
 //!
 //! ```text
-//!  transport    the transport: header fields of a request, meaning of the answer
+//!  exchanges    the transport as the protocol uses it
+//!  parking      exchanges for which no thread waits
+//!  carry        the exchange of one JSON-RPC request
 //!  stream       event streams: of one call, for messages of no call, and of HTTP+SSE
+//!  ask          one HTTP request up to the head of its response: redirects, logins
+//!  request      the description of a request, and its header fields
+//!  transport    the state of the transport: settings, connections, the session
 //!  location     URLs that a server sends, and their origin
 //!  proxies      the proxy of a request
 //!  cookies      the cookies of the server
@@ -15,15 +20,19 @@
 //!  tls          trusted certificates, client certificates
 //!  pool         pooled connections, one exchange at a time on each; or the host's HTTP client
 //!  dial         making connections
+//!  tcp          sockets whose reads can be made non-blocking
 //!  exchange     one request and its response on a connection
 //!  deadlines    the deadline thread, which ends exchanges in time
 //! ```
 //!
-//! **Threads.** The first call with a deadline starts the deadline thread. Each stream of messages
-//! that belong to no call has a thread. Closing the transport ends these threads.
+//! **Threads.** The first call with a deadline starts the deadline thread. The stream of messages
+//! that belong to no call has a thread in the legacy era. The first started call starts the reader
+//! thread. Closing the transport ends these threads.
 //!
 //! Spec: Transports, "Streamable HTTP" (2025-03-26 and later), "HTTP with SSE" (2024-11-05).
 
+mod ask;
+mod carry;
 #[cfg_attr(
     not(feature = "auth"),
     allow(dead_code, reason = "logins read more of it")
@@ -34,12 +43,16 @@ mod cookies;
 mod credentials;
 mod dial;
 mod exchange;
+mod exchanges;
 pub(crate) mod location;
+mod parking;
 mod pool;
 pub(crate) mod proxies;
 mod refusal;
+mod request;
 mod retry_after;
 mod stream;
+mod tcp;
 #[cfg(feature = "tls")]
 pub(crate) mod tls;
 mod transport;

@@ -84,9 +84,18 @@ pub(super) struct PoolSlot {
     pub(super) line: HttpConnection,
     brake: Arc<Shutdown>,
     pub(super) buffer: Vec<u8>,
+    /// Whether the request of the current exchange is a POST.
+    is_post: bool,
+    /// Whether a part of the body of the current request has been sent.
+    has_sent: bool,
 }
 
 impl Pool {
+    /// Whether a poller can wait for the connections of this pool.
+    pub(super) fn is_pollable(&self) -> bool {
+        self.client.is_none() && !self.dialing.uses_socks()
+    }
+
     pub(super) fn new(route: Route, client: Option<Arc<dyn HttpClient>>) -> Self {
         let connect_timeout = route.connect_timeout;
         Self {
@@ -104,6 +113,8 @@ impl Pool {
                 line: HttpConnection::default(),
                 brake: Arc::default(),
                 buffer: vec![0; BUFFER],
+                is_post: false,
+                has_sent: false,
             });
         };
         if about_now().saturating_duration_since(since) > IDLE {
@@ -112,12 +123,24 @@ impl Pool {
         lane
     }
 
+    /// Takes an idle connection that is open, if there is one.
+    pub(super) fn take_open(&self) -> Option<Box<PoolSlot>> {
+        loop {
+            let (mut lane, since) = self.free.lock().pop_back()?;
+            let is_fresh = about_now().saturating_duration_since(since) <= IDLE;
+            if is_fresh && lane.line.is_open() {
+                return Some(lane);
+            }
+        }
+    }
+
     /// Returns a connection to the pool, after its response was read to the end. Closes at most one
     /// other connection that was idle for too long or exceeds the limit.
     pub(super) fn put(&self, lane: Box<PoolSlot>) {
         if self.client.is_some() {
             return;
         }
+        lane.line.set_polled(false);
         let now = about_now();
         let mut free = self.free.lock();
         free.push_back((lane, now));
@@ -134,31 +157,24 @@ impl Pool {
         drop(free);
     }
 
-    /// Sends a request, and blocks until the head of the response has arrived. Connects to the
-    /// server first if necessary. Connecting takes at most `connect_timeout`, and ends at
-    /// `deadline` at the latest. If the host has an HTTP client, that client sends the request.
-    pub(super) fn run(
+    /// Sends a request. Connects to the server first if necessary. Connecting takes at most
+    /// `connect_timeout`, and ends at `deadline` at the latest. If the host has an HTTP client,
+    /// that client sends the request, and the head of the response has arrived on return.
+    pub(super) fn send(
         &self,
         lane: &mut PoolSlot,
         request: Request<()>,
         text: &[u8],
         deadline: Option<Instant>,
-    ) -> Result<Response<()>, Failed> {
+    ) -> Result<(), Failed> {
         if let Some(client) = &self.client {
             return lane.send_with(&**client, request, text, deadline);
         }
-        let is_post = request.method() == Method::POST;
-        let mut has_sent = false;
+        lane.is_post = request.method() == Method::POST;
+        lane.has_sent = false;
         let connected = self.connect(lane, request.uri(), deadline);
-        let done = connected.and_then(|()| lane.line.ask(request, text, &mut has_sent));
-        done.map_err(|error| Failed {
-            sent: match is_post {
-                // A request without its body has no effect.
-                true => has_sent && !is_refused(&error),
-                false => !is_before_sending(&error),
-            },
-            error,
-        })
+        let sent = connected.and_then(|()| lane.line.send(request, text, &mut lane.has_sent));
+        sent.map_err(|error| lane.failed(error))
     }
 
     /// Connects to the server, unless the connection is still open.
@@ -219,13 +235,35 @@ impl PoolSlot {
         request: Request<()>,
         text: &[u8],
         deadline: Option<Instant>,
-    ) -> Result<Response<()>, Failed> {
+    ) -> Result<(), Failed> {
         let sent = http_client::send(client, request.map(|()| text), deadline, &self.brake, None);
         let response = sent.map_err(|error| Failed {
             sent: !error.says_not_sent(),
             error: wrapped(error),
         })?;
-        Ok(response.map(|body| self.line.read_from(body)))
+        self.line.read_from(response);
+        Ok(())
+    }
+
+    /// Returns the head of the response to the request that was sent. Returns `None` if the head
+    /// has not arrived and the connection is polled; otherwise blocks.
+    pub(super) fn head(&mut self) -> Result<Option<Response<()>>, Failed> {
+        match self.line.head() {
+            Ok(response) => Ok(Some(response)),
+            Err(Error::Io(error)) if self.line.has_to_wait(&error) => Ok(None),
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+
+    fn failed(&self, error: Error) -> Failed {
+        Failed {
+            sent: match self.is_post {
+                // A request without its body has no effect.
+                true => self.has_sent && !is_refused(&error),
+                false => !is_before_sending(&error),
+            },
+            error,
+        }
     }
 }
 

@@ -9,12 +9,12 @@ use ureq::http::{HeaderMap, Response};
 use super::challenge::Demand;
 use super::content::{foreign_encoding, is_of};
 use super::pool::{Failed, PoolSlot};
+use super::request::Ask;
 #[cfg(feature = "tls")]
 use super::tls;
-use super::transport::{Ask, ClientTransport};
+use super::transport::ClientTransport;
 use crate::error::{Error, ErrorKind, Excerpt, RpcError, Span};
 use crate::jsonrpc::{Message, RequestId};
-use crate::transport::Control as _;
 use crate::transport::deadlines::Watched;
 use crate::transport::exchange_transport::CancelHandle;
 use crate::transport::http::authorizer::Credentials;

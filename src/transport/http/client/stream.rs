@@ -8,18 +8,18 @@ use std::time::{Duration, Instant};
 
 use ureq::http::{Method, Uri};
 
+use super::ask::{Answer, Asking, Context, Mode, Step, Wait};
 use super::location::shown;
 use super::location::{self, is_same_origin};
-use super::transport::{Answer, Ask, ClientTransport, Released};
+use super::pool::PoolSlot;
+use super::request::Ask;
+use super::transport::{ClientTransport, Released};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::jsonrpc::TooLong;
-use crate::transport::deadlines::Watched;
-use crate::transport::exchange_transport::{
-    CancelHandle, Deliver, ExchangeOutcome, ExchangeTransport as _, Listening,
-};
+use crate::transport::exchange_transport::{CancelHandle, Deliver, Listening, NextCheck};
 use crate::transport::http::event_reader::{EventReader, Item};
 use crate::transport::message::RequestKind;
-use crate::transport::{Control as _, Received, SessionMessage};
+use crate::transport::{Received, SessionMessage};
 
 /// The first and the maximum pause before a broken stream is requested again. If the server sets a
 /// pause, that pause replaces the first one. If the server's pause is longer than the maximum, it
@@ -28,6 +28,10 @@ const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_sec
 /// The minimum pause before a broken stream is requested again. It applies when the server sets a
 /// pause of 0.
 const SHORTEST: Duration = Duration::from_millis(1);
+
+/// The maximum number of pieces of one stream that a thread reads in a row, if it has to serve
+/// other streams too.
+const PIECES: usize = 16;
 
 /// The maximum length of the URL for messages that the server sends, in bytes. A longer URL is an
 /// error.
@@ -106,27 +110,90 @@ enum End {
     Enough,
     /// The stream has ended: the server ended the stream, or the stream failed with this error.
     Over(Option<Error>),
+    Waits(Wait),
+}
+
+/// The progress of the stream that answers a request.
+pub(super) struct Streaming {
+    reader: EventReader,
+    pauses: Pauses,
+    /// The stream, unless it is broken.
+    open: Option<OpenStream>,
+    broken: Option<BrokenStream>,
+}
+
+struct OpenStream {
+    answer: Answer,
+    begun: Instant,
+    /// Whether the stream has delivered something.
+    came: bool,
+}
+
+/// A stream that has ended without the response, and the attempts to resume it.
+struct BrokenStream {
+    /// The error of the call, if the stream can't be resumed.
+    unfinished: Error,
+    /// The error of the last attempt.
+    last: Option<Error>,
+    /// The time of the next attempt.
+    until: Instant,
+    asking: Asking,
+}
+
+impl OpenStream {
+    fn new(answer: Answer) -> Self {
+        Self {
+            answer,
+            begun: Instant::now(),
+            came: false,
+        }
+    }
+}
+
+impl Streaming {
+    pub(super) fn new(answer: Answer, max_bytes: usize) -> Self {
+        Self {
+            reader: EventReader::new(max_bytes),
+            pauses: Pauses::default(),
+            open: Some(OpenStream::new(answer)),
+            broken: None,
+        }
+    }
+
+    /// Returns the connection of the stream, while the exchange waits for input.
+    pub(super) fn lane(&mut self) -> Option<&mut PoolSlot> {
+        let open = self.open.as_mut();
+        open.map(|open| &mut *open.answer.lane)
+            .or_else(|| self.broken.as_mut()?.asking.lane())
+    }
 }
 
 impl ClientTransport {
     /// Reads events from a stream, and passes them to `take`. Blocks until the stream ends or
-    /// `take` returns `Break`.
+    /// `take` returns `Break`. If the connection is polled, returns when nothing more has arrived,
+    /// or when it is the turn of other streams.
     fn read_events(
         &self,
         answer: &mut Answer,
         reader: &mut EventReader,
-        cancel_handle: &CancelHandle,
-        watched: &Watched,
+        context: Context<'_>,
         take: &mut dyn FnMut(Item) -> ControlFlow<()>,
     ) -> End {
+        let mut pieces = 0;
         loop {
+            if context.mode == Mode::NonBlocking && pieces == PIECES {
+                return End::Waits(Wait::Turn);
+            }
+            pieces += 1;
             reader.set_max_bytes(self.longest_message());
             let lane = &mut answer.lane;
             let piece = match lane.line.read(&mut lane.buffer) {
                 Ok(0) => return End::Over(None),
                 Ok(len) => &lane.buffer[..len],
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) if lane.line.has_to_wait(&error) => return End::Waits(Wait::Input),
                 Err(error) => {
+                    let (cancel_handle, watched) = (context.cancel_handle, context.watched);
                     return End::Over(Some(self.broken_off(error, cancel_handle, watched)));
                 }
             };
@@ -134,77 +201,120 @@ impl ClientTransport {
             if reader.push(piece, take).is_break() {
                 return End::Enough;
             }
-            if (reader.comments() > comments || watched.expects_life())
-                && let Err(error) = watched.is_alive()
+            if (reader.comments() > comments || context.watched.expects_life())
+                && let Err(error) = context.watched.is_alive()
             {
                 return End::Over(Some(error));
             }
         }
     }
 
-    /// Delivers the messages of the stream that answers a request, until the response has arrived.
-    /// Resumes the stream if it breaks. Blocks meanwhile.
-    pub(super) fn take_stream(
+    /// Delivers the messages of the stream that answers a request, until the response has arrived
+    /// or the exchange has to be parked. Resumes the stream if it breaks. Returns the connection
+    /// with the rest of the stream.
+    pub(super) fn step_of_stream(
         &self,
         request: &SessionMessage,
-        mut answer: Answer,
-        cancel_handle: &Arc<CancelHandle>,
-        watched: &Watched,
+        streaming: &mut Streaming,
+        context: Context<'_>,
         deliver: &mut Deliver<'_>,
-    ) -> Result<ExchangeOutcome> {
-        let mut reader = EventReader::new(self.longest_message());
-        let resumes = !matches!(request.kind, RequestKind::Stateless(_));
-        let mut pauses = Pauses::default();
+    ) -> Result<Step<Box<PoolSlot>>> {
         loop {
-            let (mut came, begun) = (false, Instant::now());
-            let end = self.read_events(
-                &mut answer,
-                &mut reader,
-                cancel_handle,
-                watched,
-                &mut |item| {
-                    came = true;
-                    deliver(received(item, Some(request)))
-                },
-            );
-            let why = match end {
-                End::Enough => {
-                    self.finish(answer.lane, cancel_handle);
-                    return Ok(ExchangeOutcome::Answered);
+            let Some(mut open) = streaming.open.take() else {
+                match self.step_of_resuming(streaming, context)? {
+                    Step::Done(answer) => streaming.open = Some(OpenStream::new(answer)),
+                    Step::Waits(wait) => return Ok(Step::Waits(wait)),
                 }
-                End::Over(why) => why,
+                continue;
             };
-            let status = answer.status.as_u16();
-            drop(answer);
-            cancel_handle.release();
-            pauses.ended(begun.elapsed(), came, reader.retry());
-            let unfinished = why.unwrap_or_else(|| self.unanswered(status));
-            let mut last: Option<Error> = None;
-            loop {
-                // The pause lasts at most until the deadline of the call.
-                if !resumes
-                    || reader.last_id().is_empty()
-                    || !cancel_handle.pause(Instant::now() + pauses.next(reader.retry()))
-                {
-                    return Err(going_on_failed(unfinished, last));
+            let (reader, came) = (&mut streaming.reader, &mut open.came);
+            let end = self.read_events(&mut open.answer, reader, context, &mut |item| {
+                *came = true;
+                deliver(received(item, Some(request)))
+            });
+            match end {
+                End::Waits(wait) => {
+                    streaming.open = Some(open);
+                    return Ok(Step::Waits(wait));
                 }
-                let last_id = reader.last_id().to_owned();
-                match self.open_stream(&self.http.url, Some(&last_id), cancel_handle, watched) {
-                    Ok(next) => {
-                        answer = next;
-                        break;
+                End::Enough => return Ok(Step::Done(open.answer.lane)),
+                End::Over(why) => {
+                    let unfinished =
+                        why.unwrap_or_else(|| self.unanswered(open.answer.status.as_u16()));
+                    let can_resume = !matches!(request.kind, RequestKind::Stateless(_))
+                        && !streaming.reader.last_id().is_empty();
+                    let (begun, came) = (open.begun, open.came);
+                    drop(open);
+                    context.cancel_handle.release();
+                    if !can_resume {
+                        return Err(unfinished);
                     }
-                    Err(error) => {
-                        let passes = Refusal::passes(&error);
-                        last = Some(error);
-                        if !passes {
-                            return Err(going_on_failed(unfinished, last));
-                        }
-                        pauses.refused();
-                    }
+                    let retry = streaming.reader.retry();
+                    streaming.pauses.ended(begun.elapsed(), came, retry);
+                    streaming.broken = Some(BrokenStream {
+                        unfinished,
+                        last: None,
+                        until: Instant::now() + streaming.pauses.next(retry),
+                        asking: Asking::default(),
+                    });
+                    context.watched.begin_anew();
                 }
             }
-            reader.start_anew();
+        }
+    }
+
+    /// Requests a broken stream again until the server provides it, or the exchange has to be
+    /// parked. Fails if the server refuses the stream for good, or nobody waits for it any more.
+    fn step_of_resuming(
+        &self,
+        streaming: &mut Streaming,
+        context: Context<'_>,
+    ) -> Result<Step<Answer>> {
+        let Streaming {
+            reader,
+            pauses,
+            broken,
+            ..
+        } = streaming;
+        loop {
+            let Some(mut here) = broken.take() else {
+                return Err(self.nobody_waits());
+            };
+            // The pause lasts at most until the deadline of the call.
+            if context.mode == Mode::Blocking {
+                context.cancel_handle.pause(here.until);
+            }
+            let now = Instant::now();
+            if context.cancel_handle.look(now) == NextCheck::Over {
+                return Err(going_on_failed(here.unfinished, here.last));
+            }
+            if now < here.until {
+                let until = here.until;
+                *broken = Some(here);
+                return Ok(Step::Waits(Wait::Until(until)));
+            }
+            let (url, last_id) = (&self.http.url, reader.last_id());
+            match self.step_of_opening(url, last_id, &mut here.asking, context) {
+                Ok(Step::Done(answer)) => {
+                    reader.start_anew();
+                    return Ok(Step::Done(answer));
+                }
+                Ok(Step::Waits(wait)) => {
+                    *broken = Some(here);
+                    return Ok(Step::Waits(wait));
+                }
+                Err(error) if Refusal::passes(&error) => {
+                    pauses.refused();
+                    *broken = Some(BrokenStream {
+                        last: Some(error),
+                        until: Instant::now() + pauses.next(reader.retry()),
+                        asking: Asking::default(),
+                        unfinished: here.unfinished,
+                    });
+                    context.watched.begin_anew();
+                }
+                Err(error) => return Err(going_on_failed(here.unfinished, Some(error))),
+            }
         }
     }
 
@@ -218,27 +328,40 @@ impl ClientTransport {
         error.with_http(status, None)
     }
 
-    /// Requests an event stream from the server with GET.
-    fn open_stream(
+    /// Requests an event stream from the server with GET. Blocks until the stream has begun. An
+    /// empty `last_event_id` asks for a new stream.
+    fn open_stream(&self, uri: &Uri, last_event_id: &str, context: Context<'_>) -> Result<Answer> {
+        context.watched.begin_anew();
+        match self.step_of_opening(uri, last_event_id, &mut Asking::default(), context)? {
+            Step::Done(answer) => Ok(answer),
+            Step::Waits(_) => unreachable!("every wait has blocked"),
+        }
+    }
+
+    /// Requests an event stream from the server with GET, or continues with the request, until the
+    /// stream has begun or the exchange has to be parked.
+    fn step_of_opening(
         &self,
         uri: &Uri,
-        last_event_id: Option<&str>,
-        cancel_handle: &Arc<CancelHandle>,
-        watched: &Watched,
-    ) -> Result<Answer> {
-        watched.begin_anew();
+        last_event_id: &str,
+        asking: &mut Asking,
+        context: Context<'_>,
+    ) -> Result<Step<Answer>> {
         let ask = Ask {
             method: Method::GET,
             uri,
             body: &[],
             kind: &RequestKind::InSession,
-            last_event_id,
+            last_event_id: Some(last_event_id).filter(|id| !id.is_empty()),
             id: None,
         };
-        let answer = self.ask(&ask, cancel_handle, watched)?;
+        let answer = match self.step_of_ask(&ask, asking, context)? {
+            Step::Done(answer) => answer,
+            waits => return Ok(waits),
+        };
         self.check_encoding(&answer)?;
         if answer.is_of("text/event-stream") {
-            return Ok(answer);
+            return Ok(Step::Done(answer));
         }
         let kind = Excerpt(answer.content_type()).to_string();
         let text = format!(
@@ -261,14 +384,13 @@ impl ClientTransport {
         let cancel_handle = CancelHandle::until(None);
         let watched = self.watch.add(&cancel_handle, false)?;
         let _released = Released(&cancel_handle);
+        let context = Context::blocking(&cancel_handle, &watched);
         let session = self.session();
         self.state.lock().listening = Some(Arc::clone(&cancel_handle));
         let mut reader = EventReader::new(self.longest_message());
         let (mut pauses, mut was_open, mut is_lost) = (Pauses::default(), false, false);
         loop {
-            let last_id = reader.last_id().to_owned();
-            let last_id = Some(&*last_id).filter(|id| !id.is_empty());
-            let opened = self.open_stream(&self.http.url, last_id, &cancel_handle, &watched);
+            let opened = self.open_stream(&self.http.url, reader.last_id(), context);
             on_event(Listening::Settled);
             match opened {
                 Ok(mut answer) => {
@@ -278,16 +400,10 @@ impl ClientTransport {
                     was_open = true;
                     let (mut came, begun) = (false, Instant::now());
                     reader.start_anew();
-                    let end = self.read_events(
-                        &mut answer,
-                        &mut reader,
-                        &cancel_handle,
-                        &watched,
-                        &mut |item| {
-                            came = true;
-                            deliver(received(item, None))
-                        },
-                    );
+                    let end = self.read_events(&mut answer, &mut reader, context, &mut |item| {
+                        came = true;
+                        deliver(received(item, None))
+                    });
                     if let End::Enough = end {
                         return Ok(());
                     }
@@ -299,16 +415,14 @@ impl ClientTransport {
                     if refusal == Refusal::ForGood {
                         return Err(error);
                     }
-                    let is_offered = refusal == Refusal::ForNow;
-                    if is_offered || was_open {
-                        let is_new = !std::mem::replace(&mut is_lost, true);
+                    if refusal == Refusal::ForNow || was_open {
                         on_event(Listening::Refused {
                             error,
-                            is_new,
+                            is_new: !std::mem::replace(&mut is_lost, true),
                             was_open,
                         });
                     }
-                    if !is_offered {
+                    if refusal == Refusal::NoneSuch {
                         return Ok(());
                     }
                     pauses.refused();
@@ -333,41 +447,35 @@ impl ClientTransport {
     ) -> Result<()> {
         let watched = self.watch.add(cancel_handle, false)?;
         let _released = Released(cancel_handle);
-        let url = &self.http.url;
-        let mut answer = self.open_stream(url, None, cancel_handle, &watched)?;
+        let context = Context::blocking(cancel_handle, &watched);
+        let mut answer = self.open_stream(&self.http.url, "", context)?;
         let base = answer.uri.clone();
         let mut reader = EventReader::new(self.longest_message());
         let mut fault = None;
-        let end = self.read_events(
-            &mut answer,
-            &mut reader,
-            cancel_handle,
-            &watched,
-            &mut |item| match item {
-                Item::Event { name, data } if name == "endpoint" => {
-                    match self.endpoint(&base, &data) {
-                        Ok(endpoint) => self.state.lock().endpoint = Some(endpoint),
-                        Err(error) => {
-                            fault = Some(error);
-                            return ControlFlow::Break(());
-                        }
+        let end = self.read_events(&mut answer, &mut reader, context, &mut |item| match item {
+            Item::Event { name, data } if name == "endpoint" => {
+                match self.endpoint(&base, &data) {
+                    Ok(endpoint) => self.state.lock().endpoint = Some(endpoint),
+                    Err(error) => {
+                        fault = Some(error);
+                        return ControlFlow::Break(());
                     }
-                    settled();
-                    ControlFlow::Continue(())
                 }
-                item if self.state.lock().endpoint.is_some() => deliver(received(item, None)),
-                _ => {
-                    let text = format!(
-                        "'{}' began its stream with another event than 'endpoint'",
-                        self.peer()
-                    );
-                    fault = Some(Error::new(ErrorKind::Protocol, text).sent(true));
-                    ControlFlow::Break(())
-                }
-            },
-        );
+                settled();
+                ControlFlow::Continue(())
+            }
+            item if self.state.lock().endpoint.is_some() => deliver(received(item, None)),
+            _ => {
+                let text = format!(
+                    "'{}' began its stream with another event than 'endpoint'",
+                    self.peer()
+                );
+                fault = Some(Error::new(ErrorKind::Protocol, text).sent(true));
+                ControlFlow::Break(())
+            }
+        });
         let why = match end {
-            End::Enough => fault,
+            End::Enough | End::Waits(_) => fault,
             End::Over(why) => why,
         };
         Err(why.unwrap_or_else(|| {
