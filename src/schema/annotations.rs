@@ -27,6 +27,20 @@ required!(Role);
 
 object! {
     /// Hints about content for clients that display or use it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{Annotations, Resource, Role};
+    ///
+    /// let annotations = Annotations::default()
+    ///     .audience([Role::User])
+    ///     .priority(0.8)
+    ///     .last_modified("2026-05-04");
+    /// annotations.check()?;
+    /// let resource = Resource::new("file:///plan.md", "plan").annotations(annotations);
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Annotations: FitTo {
         /// The roles for which the content is meant. Unknown roles are dropped when the annotations

@@ -286,6 +286,18 @@ literal!(ResourceType = "resource");
 
 object! {
     /// A text block.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{Annotations, CallToolResult, Role, TextContent};
+    ///
+    /// // A remark for the user, beside the text for the model.
+    /// let for_the_user = Annotations::default().audience([Role::User]);
+    /// let remark = TextContent::new("3 ms").annotations(for_the_user);
+    /// let result = CallToolResult::text("42").with(remark);
+    /// assert_eq!(result.content[1].as_text(), Some("3 ms"));
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct TextContent: FitTo {
         kind: TextType = "type" as OrDefault,
@@ -311,6 +323,19 @@ impl TextContent {
 
 object! {
     /// An image block.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{CallToolResult, ImageContent};
+    ///
+    /// # let png = [1, 2, 3];
+    /// let chart = ImageContent::new(&png, "image/png");
+    /// assert_eq!(chart.bytes()?, png);
+    /// let result = CallToolResult::text("The sales of March:").with(chart);
+    /// assert_eq!(result.content[1].kind(), "image");
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct ImageContent: FitTo {
         kind: ImageType = "type" as OrDefault,
@@ -353,6 +378,19 @@ impl ImageContent {
 
 object! {
     /// An audio block. Since 2025-03-26.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{AudioContent, PromptMessage, Role};
+    ///
+    /// # let wav = [1, 2, 3];
+    /// let recording = AudioContent::new(&wav, "audio/wav");
+    /// assert_eq!(recording.bytes()?, wav);
+    /// let message = PromptMessage::new(Role::User, recording);
+    /// assert_eq!(message.content.kind(), "audio");
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct AudioContent: FitTo {
         kind: AudioType = "type" as OrDefault,
@@ -400,6 +438,18 @@ object! {
     ///
     /// The link has the members of a [`Resource`]. The resource may be missing from the list of
     /// resources.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{CallToolResult, ResourceLink};
+    /// use serde_json::json;
+    ///
+    /// let link = ResourceLink::new("file:///app.log", "app.log").mime_type("text/plain");
+    /// let result = CallToolResult::text("1 file matches").with(link);
+    /// assert_eq!(result.content[1].kind(), "resource_link");
+    /// assert_eq!(json!(result.content[1])["uri"], "file:///app.log");
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct ResourceLink: FitTo {
         kind: ResourceLinkType = "type" as OrDefault,
@@ -478,6 +528,18 @@ impl From<Resource> for ResourceLink {
 
 object! {
     /// A resource together with its contents.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{Annotations, CallToolResult, EmbeddedResource, ResourceContents};
+    ///
+    /// let contents = ResourceContents::text("file:///notes.txt", "Buy milk.");
+    /// let important = Annotations::default().priority(0.9);
+    /// let notes = EmbeddedResource::new(contents).annotations(important);
+    /// let result = CallToolResult::new([notes.into()]);
+    /// assert_eq!(result.content[0].kind(), "resource");
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct EmbeddedResource: FitTo {
         kind: ResourceType = "type" as OrDefault,

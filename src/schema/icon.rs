@@ -8,6 +8,22 @@ object! {
     /// The URI and the image come from the peer and are not trusted. This library does not fetch
     /// icons. The methods of this type check whether the host may fetch a URI, and whether it may
     /// show an image.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{Icon, IconTheme, Implementation};
+    /// use mcplink::server::Server;
+    ///
+    /// let icon = Icon::new("https://example.com/dark.png")
+    ///     .sizes(["48x48".to_owned()])
+    ///     .theme(IconTheme::Dark);
+    /// assert!(icon.has_allowed_scheme() && icon.is_from("https://example.com/mcp"));
+    /// let server = Server::builder("clock", "1.0")
+    ///     .info(Implementation::new("clock", "1.0").icons([icon]))
+    ///     .build()?;
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct Icon {
         /// The URI of the icon's image: `https:` or `data:`.

@@ -9,6 +9,19 @@ use super::image_head::{IconFormat, Size};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 
 /// Limits on icons, and the accepted formats.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::schema::{Icon, IconFormat, IconLimits};
+///
+/// let mut limits = IconLimits::default();
+/// limits.max_bytes = 4;
+/// limits.formats = vec![IconFormat::Png];
+///
+/// let icon = Icon::new("data:image/png;base64,iVBORw0KGgo="); // 8 bytes
+/// assert!(icon.data(&limits).is_some_and(|data| data.is_err()));
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct IconLimits {

@@ -3,6 +3,17 @@
 //! Spec: PNG (third edition) and its animations; ITU-T T.81 (JPEG); RFC 9649 (WebP).
 
 /// An image format, which is detected by the first bytes of an image.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::schema::IconFormat;
+///
+/// // A server of icons chooses the MIME type by the bytes, not by the name of the file.
+/// # let bytes = b"\xff\xd8\xff\xe0\x00\x10JFIF\0\x01\x01";
+/// let format = IconFormat::of(bytes);
+/// assert_eq!(format.map(IconFormat::mime_type), Some("image/jpeg"));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum IconFormat {

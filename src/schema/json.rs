@@ -21,6 +21,21 @@ use crate::jsonrpc::typed;
 ///
 /// Spec: Server Features, Tools, "Data Types" (every revision; any schema for output since
 /// 2026-07-28).
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::schema::{JsonSchema, Tool};
+/// use serde_json::json;
+///
+/// let schema = JsonSchema::new(&json!({
+///     "type": "object", "properties": { "city": { "type": "string" } }, "required": ["city"],
+/// }))?;
+/// schema.check_input()?;
+/// let tool = Tool::new("forecast").input_schema(schema);
+/// assert!(tool.input_schema.as_str().contains("city"));
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct JsonSchema {
     raw: Box<RawValue>,

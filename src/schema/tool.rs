@@ -132,6 +132,19 @@ impl FitTo for Tool {
 
 object! {
     /// Hints about the behavior of a tool. The hints come from the server and may be wrong.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{Tool, ToolAnnotations};
+    ///
+    /// let annotations = ToolAnnotations::default().destructive_hint(false).idempotent_hint(true);
+    /// let tool = Tool::new("archive").annotations(annotations);
+    ///
+    /// // A host asks the user before a tool that may destroy something.
+    /// let hints = tool.annotations.unwrap_or_default();
+    /// assert!(!hints.is_destructive() && !hints.is_read_only());
+    /// ```
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ToolAnnotations {
         /// The display name of the tool. [`Tool::title`] takes precedence.
@@ -173,6 +186,17 @@ impl ToolAnnotations {
 
 object! {
     /// The way in which calls of a tool are executed. 2025-11-25 only.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{TaskSupport, Tool, ToolExecution};
+    /// use serde_json::json;
+    ///
+    /// let tool = Tool::new("render")
+    ///     .execution(ToolExecution::default().task_support(TaskSupport::Optional));
+    /// assert_eq!(json!(tool)["execution"], json!({ "taskSupport": "optional" }));
+    /// ```
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ToolExecution {
         /// Whether a call of the tool may become a task. Absent means that a call can't become a
@@ -196,11 +220,40 @@ open_enum! {
 
 list_result! {
     /// A page of the list of tools: the result of `tools/list`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use mcplink::schema::{CacheHint, CacheScope, ListToolsResult, Tool};
+    /// use serde_json::json;
+    ///
+    /// let page = ListToolsResult::new([Tool::new("add")])
+    ///     .next_cursor("2")
+    ///     .cached(CacheHint::new(Duration::from_secs(60), CacheScope::Public));
+    /// assert_eq!(json!(page)["nextCursor"], "2");
+    /// assert_eq!(json!(page)["ttlMs"], 60_000);
+    /// ```
     ListToolsResult { tools: Vec<Tool> }
 }
 
 object! {
     /// The params of `tools/call`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::client::{CallOptions, Client};
+    /// use mcplink::schema::CallToolRequestParams;
+    /// use serde_json::json;
+    ///
+    /// fn add(client: &Client) -> mcplink::Result<String> {
+    ///     let params = CallToolRequestParams::new("add").arguments(&json!({ "a": 1, "b": 2 }))?;
+    ///     let result = client.request("tools/call", &params, CallOptions::new())?;
+    ///     Ok(result.as_str().to_owned()) // the result as raw JSON
+    /// }
+    /// ```
     #[derive(Clone, Debug)]
     pub struct CallToolRequestParams: FitTo {
         /// The name of the tool.
