@@ -47,6 +47,21 @@ object! {
 pub type ResourceReference = ResourceTemplateReference;
 
 /// The prompt or resource template whose argument is completed. The set of variants is closed.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::schema::{CompletionReference, Prompt};
+/// use mcplink::server::Server;
+///
+/// let server = Server::builder("reviewer", "1.0")
+///     .prompt_with_arguments(Prompt::new("review"), |_: serde_json::Value, _| "Review this.")
+///     .completer(&CompletionReference::prompt("review"), "language", |request, _| {
+///         request.best_of(["C", "C++", "Rust"])
+///     })
+///     .build()?;
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum CompletionReference {
@@ -126,6 +141,17 @@ object! {
 object! {
     /// The other arguments of the same prompt or template, whose values are already known. Since
     /// 2025-06-18.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{CompleteRequestParams, CompletionContext, CompletionReference};
+    ///
+    /// let prompt = CompletionReference::prompt("travel");
+    /// let params = CompleteRequestParams::new(prompt, "city", "Na").known("country", "Kenya");
+    /// let context: CompletionContext = params.context.expect("a value is known");
+    /// assert_eq!(context.arguments.unwrap_or_default()["country"], "Kenya");
+    /// ```
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct CompletionContext {
         /// The known values, by the name of their argument.
@@ -135,6 +161,20 @@ object! {
 
 object! {
     /// The params of `completion/complete`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::client::Client;
+    /// use mcplink::schema::{CompleteRequestParams, CompletionReference};
+    ///
+    /// // Completes the city that the user types, in the country that the user has chosen.
+    /// fn cities(client: &Client, typed: &str) -> mcplink::Result<Vec<String>> {
+    ///     let city = CompletionReference::resource("cities://{country}/{city}");
+    ///     let params = CompleteRequestParams::new(city, "city", typed).known("country", "Kenya");
+    ///     Ok(client.complete(params)?.completion.values)
+    /// }
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct CompleteRequestParams {
         /// The prompt or resource template whose argument is completed.
@@ -180,6 +220,20 @@ impl FitTo for CompleteRequestParams {
 
 object! {
     /// The completion of an argument: its possible values.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::Completion;
+    ///
+    /// // A server that asks a database for the first values, and for the number of all values.
+    /// let completion = Completion::new(["Nairobi", "Naivasha"]).total(17_u64).has_more(true);
+    /// assert_eq!(completion.values.len(), 2);
+    ///
+    /// // Longer lists are cut.
+    /// let all = Completion::new((0..500).map(|number| number.to_string()));
+    /// assert_eq!((all.values.len(), all.total), (Completion::MAX_VALUES, Some(500)));
+    /// ```
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Completion {
         /// The best values for the argument, at most 100.
@@ -214,6 +268,19 @@ impl Completion {
 
 object! {
     /// The result of `completion/complete`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::protocol::Handlers;
+    /// use mcplink::schema::{CompleteResult, Completion};
+    ///
+    /// // By hand. `ServerBuilder::completer` takes a `Completion`.
+    /// let handlers = Handlers::new().request("completion/complete", |_, responder| {
+    ///     let result = CompleteResult::new(Completion::new(["Rust"]));
+    ///     _ = responder.respond(&result);
+    /// });
+    /// ```
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct CompleteResult: FitTo {
         /// The kind of result.

@@ -14,6 +14,21 @@ use super::result::ResultType;
 
 object! {
     /// A prompt template of a server.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{Prompt, PromptArgument};
+    /// use mcplink::server::Server;
+    ///
+    /// let prompt = Prompt::new("review")
+    ///     .title("Review code")
+    ///     .argument(PromptArgument::new("code").required(true));
+    /// let server = Server::builder("reviewer", "1.0")
+    ///     .prompt_with_arguments(prompt, |args: serde_json::Value, _| format!("Review {args}"))
+    ///     .build()?;
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct Prompt: FitTo {
         /// The name of the prompt, for programs.
@@ -50,6 +65,20 @@ impl Prompt {
 
 object! {
     /// An argument of a prompt.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{Prompt, PromptArgument};
+    ///
+    /// let language = PromptArgument::new("language").description("The language of the code");
+    /// let code = PromptArgument::new("code").required(true);
+    /// let prompt = Prompt::new("review").arguments([code, language]);
+    ///
+    /// // A client asks the user for the required arguments.
+    /// let arguments = prompt.arguments.iter().flatten();
+    /// assert_eq!(arguments.filter(|argument| argument.is_required()).count(), 1);
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct PromptArgument: FitTo {
         /// The name of the argument, for programs.
@@ -76,6 +105,21 @@ impl PromptArgument {
 
 object! {
     /// A message of a prompt.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{Prompt, PromptMessage, Role};
+    /// use mcplink::server::Server;
+    ///
+    /// let server = Server::builder("teacher", "1.0")
+    ///     .prompt_with_arguments(Prompt::new("quiz"), |_: serde_json::Value, _| {
+    ///         let question = PromptMessage::new(Role::Assistant, "Which planet is the largest?");
+    ///         vec![question, PromptMessage::new(Role::User, "Jupiter.")]
+    ///     })
+    ///     .build()?;
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct PromptMessage: FitTo {
         /// The role of the message's sender.
@@ -91,11 +135,36 @@ object! {
 
 list_result! {
     /// A page of the list of prompts: the result of `prompts/list`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{ListPromptsResult, read_json};
+    ///
+    /// let page: ListPromptsResult =
+    ///     read_json(r#"{"prompts":[{"name":"review","title":"Review code"}],"nextCursor":"2"}"#)?;
+    /// assert_eq!(page.prompts[0].display_name(), "Review code");
+    /// assert_eq!(page.next_cursor.as_deref(), Some("2"));
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
     ListPromptsResult { prompts: Vec<Prompt> }
 }
 
 object! {
     /// The params of `prompts/get`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::client::{CallOptions, Client};
+    /// use mcplink::schema::GetPromptRequestParams;
+    ///
+    /// fn review(client: &Client, code: &str) -> mcplink::Result<String> {
+    ///     let params = GetPromptRequestParams::new("review").argument("code", code);
+    ///     let result = client.request("prompts/get", &params, CallOptions::new())?;
+    ///     Ok(result.as_str().to_owned()) // the result as raw JSON
+    /// }
+    /// ```
     #[derive(Clone, Debug)]
     pub struct GetPromptRequestParams: FitTo {
         /// The name of the prompt.
@@ -125,6 +194,20 @@ impl GetPromptRequestParams {
 
 object! {
     /// The messages of a prompt: the result of `prompts/get`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{GetPromptResult, Prompt};
+    /// use mcplink::server::Server;
+    ///
+    /// let server = Server::builder("reviewer", "1.0")
+    ///     .prompt_with_arguments(Prompt::new("review"), |_: serde_json::Value, _| {
+    ///         GetPromptResult::user("Review the open file.").description("A review of a file")
+    ///     })
+    ///     .build()?;
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct GetPromptResult: FitTo {
         /// The kind of result.

@@ -23,6 +23,24 @@ use crate::error::{Error, ErrorKind, Excerpt, Result};
 
 object! {
     /// A resource of a server.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::Resource;
+    /// use mcplink::server::Server;
+    /// # use mcplink::client::Client;
+    /// # use mcplink::transport::memory;
+    ///
+    /// let readme = Resource::new("docs://readme", "readme").title("Read me");
+    /// let server = Server::builder("docs", "1.0").resource(readme, |_, _| "# Hello").build()?;
+    /// # let (here, there) = memory::pair();
+    /// # let _connection = server.open(there)?;
+    /// # let client = Client::connect(here)?;
+    /// assert_eq!(client.list_resources()?[0].display_name(), "Read me");
+    /// assert_eq!(client.read_resource("docs://readme")?.contents[0].as_text(), Some("# Hello"));
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct Resource: FitTo {
         /// The URI of the resource.
@@ -59,6 +77,26 @@ impl Resource {
 
 object! {
     /// A template for resources whose URIs follow a pattern.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::ResourceTemplate;
+    /// use mcplink::server::Server;
+    /// # use mcplink::client::Client;
+    /// # use mcplink::transport::memory;
+    ///
+    /// let template = ResourceTemplate::new("users://{name}", "user").mime_type("text/plain");
+    /// let server = Server::builder("users", "1.0")
+    ///     .template(template, |read, _| format!("about {}", read.variable("name").unwrap_or("")))
+    ///     .build()?;
+    /// # let (here, there) = memory::pair();
+    /// # let _connection = server.open(there)?;
+    /// # let client = Client::connect(here)?;
+    /// let result = client.read_resource("users://ada")?;
+    /// assert_eq!(result.contents[0].as_text(), Some("about ada"));
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct ResourceTemplate: FitTo {
         /// The URI template (RFC 6570).
@@ -163,6 +201,18 @@ fn values_by_name(values: Value) -> Option<JsonObject> {
 }
 
 /// The contents of a resource: text or bytes, distinguished by the key `text` or `blob`.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::schema::ResourceContents;
+///
+/// // Text if the bytes are UTF-8, otherwise a blob.
+/// let text = ResourceContents::of_bytes("file:///a.txt", b"hello".to_vec());
+/// assert_eq!(text.as_text(), Some("hello"));
+/// let bytes = ResourceContents::of_bytes("file:///a.bin", vec![0xff, 0x00]);
+/// assert!(matches!(bytes, ResourceContents::Blob(_)));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ResourceContents {
@@ -298,6 +348,20 @@ impl FitTo for ResourceContents {
 
 object! {
     /// The contents of a text resource.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{ReadResourceResult, TextResourceContents};
+    /// use serde_json::json;
+    ///
+    /// let contents = TextResourceContents::new("file:///a.md", "# A").mime_type("text/markdown");
+    /// let result = ReadResourceResult::new([contents.into()]);
+    /// assert_eq!(
+    ///     json!(result.contents),
+    ///     json!([{ "uri": "file:///a.md", "mimeType": "text/markdown", "text": "# A" }]),
+    /// );
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct TextResourceContents {
         /// The URI of the resource.
@@ -317,6 +381,18 @@ object! {
 
 object! {
     /// The contents of a binary resource.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{BlobResourceContents, ReadResourceResult, ResourceContents};
+    ///
+    /// let contents = BlobResourceContents::new("file:///a.png", b"png").mime_type("image/png");
+    /// let result = ReadResourceResult::new([contents.into()]);
+    /// let ResourceContents::Blob(blob) = &result.contents[0] else { panic!("it is text") };
+    /// assert_eq!(blob.bytes()?, b"png");
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct BlobResourceContents {
         /// The URI of the resource.
@@ -351,16 +427,57 @@ impl BlobResourceContents {
 
 list_result! {
     /// A page of the list of resources: the result of `resources/list`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::client::{CallOptions, Client};
+    /// use mcplink::schema::{ListResourcesResult, Resource};
+    ///
+    /// // The function requests no page after the page that has the resource.
+    /// fn find(client: &Client, name: &str) -> mcplink::Result<Option<Resource>> {
+    ///     let mut pages = client.resource_pages(CallOptions::new());
+    ///     let in_page =
+    ///         |page: ListResourcesResult| page.resources.into_iter().find(|it| it.name == name);
+    ///     pages.find_map(|page| page.map(in_page).transpose()).transpose()
+    /// }
+    /// ```
     ListResourcesResult { resources: Vec<Resource> }
 }
 
 list_result! {
     /// A page of the list of resource templates: the result of `resources/templates/list`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{ListResourceTemplatesResult, ResourceTemplate};
+    ///
+    /// // The last page: it has no cursor.
+    /// let users = ResourceTemplate::new("users://{name}", "user");
+    /// let page = ListResourceTemplatesResult::new([users]);
+    /// assert_eq!(page.next_cursor, None);
+    /// assert_eq!(page.resource_templates[0].uri_template, "users://{name}");
+    /// ```
     ListResourceTemplatesResult { resource_templates = "resourceTemplates": Vec<ResourceTemplate> }
 }
 
 object! {
     /// The params of `resources/read`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::client::{CallOptions, Client};
+    /// use mcplink::schema::ReadResourceRequestParams;
+    ///
+    /// // The result as raw JSON, for example for a relay.
+    /// fn read(client: &Client, uri: &str) -> mcplink::Result<String> {
+    ///     let params = ReadResourceRequestParams::new(uri);
+    ///     let result = client.request("resources/read", &params, CallOptions::new())?;
+    ///     Ok(result.as_str().to_owned())
+    /// }
+    /// ```
     #[derive(Clone, Debug)]
     pub struct ReadResourceRequestParams: FitTo {
         /// The URI of the resource.
@@ -379,6 +496,21 @@ object! {
 
 object! {
     /// The contents of a resource: the result of `resources/read`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use mcplink::schema::{CacheHint, CacheScope, ReadResourceResult, ResourceContents};
+    /// use mcplink::server::ResourceRead;
+    ///
+    /// // A handler whose result all clients may cache for an hour.
+    /// fn terms(read: &ResourceRead) -> ReadResourceResult {
+    ///     ReadResourceResult::new([ResourceContents::text(read.uri(), "Be kind.")])
+    ///         .cached(CacheHint::new(Duration::from_secs(3600), CacheScope::Public))
+    /// }
+    /// ```
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ReadResourceResult: FitTo {
         /// The kind of result.
@@ -407,6 +539,20 @@ impl ReadResourceResult {
 
 object! {
     /// The params of `resources/subscribe` and `resources/unsubscribe`. Up to 2025-11-25.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::protocol::{Peer, RequestOptions};
+    /// use mcplink::schema::SubscribeRequestParams;
+    ///
+    /// // By hand, for legacy servers. `Client::subscribe` does this in every revision.
+    /// fn subscribe(peer: &Peer, uri: &str) -> mcplink::Result<()> {
+    ///     let params = SubscribeRequestParams::new(uri);
+    ///     peer.request("resources/subscribe", &params, RequestOptions::new())?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct SubscribeRequestParams {
         /// The URI of the resource.
@@ -424,6 +570,19 @@ pub type UnsubscribeRequestParams = SubscribeRequestParams;
 
 object! {
     /// The params of `notifications/resources/updated`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::protocol::Peer;
+    /// use mcplink::schema::ResourceUpdatedNotificationParams;
+    ///
+    /// // By hand. `Server::resource_updated` notifies all subscribers.
+    /// fn updated(peer: &Peer, uri: &str) -> mcplink::Result<()> {
+    ///     let params = ResourceUpdatedNotificationParams::new(uri);
+    ///     peer.notify("notifications/resources/updated", &params)
+    /// }
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct ResourceUpdatedNotificationParams {
         /// The URI of the changed resource: the subscribed resource, or a resource inside the
