@@ -19,6 +19,20 @@ literal!(FormMode = "form");
 literal!(UrlMode = "url");
 
 /// The params of `elicitation/create`. Since 2025-06-18.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::schema::ElicitRequestParams;
+/// use mcplink::server::{AskError, Context};
+///
+/// // Sends the user to a page, where secrets may be entered.
+/// fn sign_in(context: &Context) -> Result<bool, AskError> {
+///     let page = ElicitRequestParams::url("Sign in to continue", "https://example.com/sign-in");
+///     assert_eq!(page.message(), "Sign in to continue");
+///     Ok(context.elicit("sign-in", page)?.is_accepted())
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ElicitRequestParams {
@@ -77,6 +91,17 @@ object! {
 
 object! {
     /// The params of an elicitation with a web page (URL mode). Since 2025-11-25.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{ElicitRequestURLParams, UrlDoubt};
+    ///
+    /// // A host shows the host name, and warns the user of addresses that may deceive.
+    /// let page = ElicitRequestURLParams::new("Sign in", "http://ada@example.com/sign-in");
+    /// assert_eq!(page.host(), Some("example.com"));
+    /// assert_eq!(page.doubts(), [UrlDoubt::NotEncrypted, UrlDoubt::UserInfo]);
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct ElicitRequestURLParams {
         mode: UrlMode,
@@ -329,6 +354,19 @@ impl FitTo for ElicitResult {
 
 object! {
     /// The params of `notifications/elicitation/complete`. 2025-11-25 only.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::protocol::Peer;
+    /// use mcplink::schema::ElicitationCompleteNotificationParams;
+    ///
+    /// // By hand. `Server::elicitation_complete` notifies the client concerned.
+    /// fn completed(peer: &Peer, elicitation_id: &str) -> mcplink::Result<()> {
+    ///     let params = ElicitationCompleteNotificationParams::new(elicitation_id);
+    ///     peer.notify("notifications/elicitation/complete", &params)
+    /// }
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct ElicitationCompleteNotificationParams {
         /// The id of the elicitation that has been completed.

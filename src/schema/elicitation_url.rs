@@ -84,6 +84,20 @@ object! {
     /// A server does not need this error if it can wait for the user. Then it sends an elicitation
     /// that [`ElicitRequestParams::url`](super::ElicitRequestParams::url) makes, in any revision
     /// that has URL mode.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{ElicitRequestURLParams, URLElicitationRequiredError};
+    ///
+    /// let page = ElicitRequestURLParams::new("Please sign in", "https://example.com/sign-in")
+    ///     .elicitation_id("7f3a");
+    /// let error = URLElicitationRequiredError::new([page])?.to_rpc_error()?;
+    ///
+    /// let required = URLElicitationRequiredError::of(&error).expect("the client reads it");
+    /// assert_eq!(required.elicitations[0].host(), Some("example.com"));
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct URLElicitationRequiredError {
         /// The required URL mode elicitations. Each has an `elicitation_id`, by which

@@ -26,6 +26,20 @@ pub type InputResponses = BTreeMap<String, InputResponse>;
 
 /// An input request: a method and its params. Before 2026-07-28 the server sends it as a separate
 /// JSON-RPC request.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::schema::{ElicitRequestParams, InputRequest};
+/// use mcplink::server::{AskError, Context};
+///
+/// fn page(context: &Context) -> Result<bool, AskError> {
+///     let question = ElicitRequestParams::url("Please sign in", "https://example.com/sign-in");
+///     let request = InputRequest::from(question);
+///     assert_eq!(request.method(), "elicitation/create");
+///     Ok(context.ask("sign-in", request)?.elicit_result()?.is_accepted())
+/// }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum InputRequest {
@@ -105,6 +119,17 @@ object! {
 
 object! {
     /// An input request for the client's roots.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{InputRequest, ListRootsRequest};
+    /// use serde_json::json;
+    ///
+    /// let request = InputRequest::ListRoots(Box::new(ListRootsRequest::default()));
+    /// assert_eq!(json!(request), json!({ "method": "roots/list" }));
+    /// assert_eq!(json!(InputRequest::list_roots()), json!(request));
+    /// ```
     #[derive(Clone, Debug, Default)]
     pub struct ListRootsRequest {
         method: ListRootsMethod,
@@ -158,6 +183,20 @@ impl<'de> Deserialize<'de> for InputRequest {
 
 /// A client's answer to an input request, as raw JSON. The type of the answer follows from the
 /// request under the same key, never from the content of the answer.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::schema::{CallToolRequestParams, ElicitResult, InputResponse, InputResponses};
+/// use serde_json::json;
+///
+/// // The client repeats the call with the answers, each under the key of its request.
+/// let answer = InputResponse::new(&ElicitResult::accept(&json!({ "color": "blue" }))?)?;
+/// let answers = InputResponses::from([("color".to_owned(), answer)]);
+/// let params = CallToolRequestParams::new("paint").input_responses(answers);
+/// assert_eq!(json!(params)["inputResponses"]["color"]["content"]["color"], "blue");
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct InputResponse(Box<RawValue>);
@@ -221,6 +260,20 @@ object! {
     /// The result of a server that requests input before it can answer. Since 2026-07-28.
     ///
     /// Only `resultType` distinguishes this result from other results ([`ResultType::of`]).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{InputRequest, InputRequiredResult};
+    /// use serde_json::json;
+    ///
+    /// // By hand. Handlers of a `Server` ask with `Context::ask` and the like.
+    /// let result = InputRequiredResult::new()
+    ///     .ask("roots", InputRequest::list_roots())
+    ///     .request_state("3f");
+    /// assert!(result.is_valid());
+    /// assert_eq!(json!(result)["inputRequests"]["roots"]["method"], "roots/list");
+    /// ```
     #[derive(Clone, Debug)]
     pub struct InputRequiredResult {
         /// The kind of result.

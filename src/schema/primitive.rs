@@ -13,6 +13,21 @@ use crate::error::{Excerpt, Result};
 
 /// The schema of a form: the form's fields, in display order. [`of`](Self::of) makes this type from
 /// a JSON Schema, and [`to_schema`](Self::to_schema) makes the JSON Schema.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::schema::{BooleanSchema, ElicitRequestParams, ElicitSchema, NumberSchema};
+/// use mcplink::server::{AskError, Context};
+///
+/// fn seats(context: &Context) -> Result<Option<serde_json::Value>, AskError> {
+///     let form = ElicitSchema::default()
+///         .required("seats", NumberSchema::integer().minimum(1).maximum(9))
+///         .optional("window", BooleanSchema::new().title("By the window"));
+///     let question = ElicitRequestParams::form("Which seats?", form.to_schema()?);
+///     Ok(context.elicit("seats", question)?.read()?)
+/// }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ElicitSchema {
@@ -277,6 +292,20 @@ required!(NumberType);
 
 field_schema! {
     /// A text field.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{ElicitSchema, StringFormat, StringSchema};
+    /// use serde_json::json;
+    ///
+    /// let email = StringSchema::new().title("Your address").format(StringFormat::Email);
+    /// let form = ElicitSchema::default().required("email", email);
+    /// assert_eq!(
+    ///     json!(form)["properties"]["email"],
+    ///     json!({ "type": "string", "title": "Your address", "format": "email" }),
+    /// );
+    /// ```
     StringSchema as String: String;
     kind: StringType;
     required {}
@@ -292,6 +321,17 @@ field_schema! {
 
 field_schema! {
     /// A number field.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{ElicitSchema, NumberSchema};
+    /// use serde_json::json;
+    ///
+    /// let nights = NumberSchema::integer().title("Nights").minimum(1).default(2);
+    /// let form = ElicitSchema::default().required("nights", nights);
+    /// assert_eq!(form.defaults()["nights"], 2);
+    /// ```
     NumberSchema as Number: f64, as Number;
     kind: NumberType;
     required {}
@@ -305,6 +345,16 @@ field_schema! {
 
 field_schema! {
     /// A boolean field: yes or no.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{BooleanSchema, ElicitSchema};
+    ///
+    /// let form = ElicitSchema::default()
+    ///     .optional("breakfast", BooleanSchema::new().title("With breakfast").default(true));
+    /// assert_eq!(form.defaults()["breakfast"], true);
+    /// ```
     BooleanSchema as Boolean: bool;
     kind: BooleanType;
     required {}
@@ -313,6 +363,17 @@ field_schema! {
 
 field_schema! {
     /// A single choice from texts.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{ElicitSchema, UntitledSingleSelectEnumSchema};
+    /// use serde_json::json;
+    ///
+    /// let color = UntitledSingleSelectEnumSchema::new(["red", "blue"]).default("blue");
+    /// let form = ElicitSchema::default().required("color", color);
+    /// assert_eq!(json!(form)["properties"]["color"]["enum"], json!(["red", "blue"]));
+    /// ```
     UntitledSingleSelectEnumSchema as UntitledSingleSelect: String;
     kind: StringType;
     required {
@@ -324,6 +385,19 @@ field_schema! {
 
 field_schema! {
     /// A single choice from texts that have titles. Since 2025-11-25.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{ElicitSchema, EnumOption, TitledSingleSelectEnumSchema};
+    /// use serde_json::json;
+    ///
+    /// let options = [EnumOption::new("s", "Small"), EnumOption::new("l", "Large")];
+    /// let size = TitledSingleSelectEnumSchema::new(options).default("l");
+    /// let form = ElicitSchema::default().required("size", size);
+    /// let first = &json!(form)["properties"]["size"]["oneOf"][0];
+    /// assert_eq!(*first, json!({ "const": "s", "title": "Small" }));
+    /// ```
     TitledSingleSelectEnumSchema as TitledSingleSelect: String;
     kind: StringType;
     required {
@@ -335,6 +409,17 @@ field_schema! {
 
 field_schema! {
     /// A multiple choice from texts. Since 2025-11-25.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{ElicitSchema, UntitledMultiSelectEnumSchema};
+    /// use serde_json::json;
+    ///
+    /// let days = UntitledMultiSelectEnumSchema::new(["Sat", "Sun"]).min_items(1_u64);
+    /// let form = ElicitSchema::default().required("days", days);
+    /// assert_eq!(json!(form)["properties"]["days"]["items"]["enum"], json!(["Sat", "Sun"]));
+    /// ```
     UntitledMultiSelectEnumSchema as UntitledMultiSelect: Vec<String>;
     kind: ArrayType;
     required {
@@ -351,6 +436,18 @@ field_schema! {
 
 field_schema! {
     /// A multiple choice from texts that have titles. Since 2025-11-25.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{ElicitSchema, EnumOption, TitledMultiSelectEnumSchema};
+    /// use serde_json::json;
+    ///
+    /// let options = [EnumOption::new("ch", "Cheese"), EnumOption::new("ol", "Olives")];
+    /// let toppings = TitledMultiSelectEnumSchema::new(options).max_items(2_u64);
+    /// let form = ElicitSchema::default().optional("toppings", toppings);
+    /// assert_eq!(json!(form)["properties"]["toppings"]["items"]["anyOf"][1]["const"], "ol");
+    /// ```
     TitledMultiSelectEnumSchema as TitledMultiSelect: Vec<String>;
     kind: ArrayType;
     required {
@@ -368,6 +465,19 @@ field_schema! {
 field_schema! {
     /// A single choice from texts that have titles, in the format of 2025-06-18. Later revisions
     /// know this format but advise against it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{EnumOption, LegacyTitledEnumSchema};
+    /// use serde_json::json;
+    ///
+    /// let options = [EnumOption::new("s", "Small"), EnumOption::new("l", "Large")];
+    /// assert_eq!(
+    ///     json!(LegacyTitledEnumSchema::new(options)),
+    ///     json!({ "type": "string", "enum": ["s", "l"], "enumNames": ["Small", "Large"] }),
+    /// );
+    /// ```
     LegacyTitledEnumSchema as LegacyTitled: String;
     kind: StringType;
     required {
@@ -474,6 +584,18 @@ impl LegacyTitledEnumSchema {
 
 object! {
     /// An allowed value of a choice, with its title.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{EnumOption, TitledSingleSelectEnumSchema};
+    ///
+    /// let countries = [("IT", "Italy"), ("KR", "South Korea")];
+    /// let options: Vec<_> =
+    ///     countries.into_iter().map(|(code, name)| EnumOption::new(code, name)).collect();
+    /// let country = TitledSingleSelectEnumSchema::new(options).title("Country");
+    /// assert_eq!(country.one_of[1].title, "South Korea");
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct EnumOption {
         /// The text that the answer contains if the user chooses this option.

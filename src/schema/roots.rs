@@ -15,6 +15,21 @@ use crate::error::{Error, ErrorKind, Excerpt, Result};
 
 object! {
     /// A directory or file that a server may access.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::client::Client;
+    /// use mcplink::schema::Root;
+    ///
+    /// let project = Root::new("file:///home/ada/project").name("Project");
+    /// project.check()?;
+    /// assert!(project.contains("file:///home/ada/project/src/main.rs"));
+    /// assert!(!project.contains("file:///home/ada/project/../.ssh/id"));
+    /// let roots = vec![project];
+    /// let builder = Client::builder("host", "1.0").on_list_roots(move |_| Ok(roots.clone()));
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct Root: FitTo {
         /// The `file://` URI of the directory or file.
@@ -94,6 +109,19 @@ impl Root {
 
 object! {
     /// The params of `roots/list`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::protocol::{Peer, RequestOptions};
+    /// use mcplink::schema::{ListRootsRequestParams, ListRootsResult, read_json};
+    ///
+    /// // By hand. `Context::list_roots` asks clients of every revision.
+    /// fn roots(peer: &Peer) -> mcplink::Result<ListRootsResult> {
+    ///     let params = ListRootsRequestParams::default();
+    ///     read_json(&peer.request("roots/list", &params, RequestOptions::new())?)
+    /// }
+    /// ```
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ListRootsRequestParams {
         /// Metadata of the request (`_meta`).
@@ -103,6 +131,20 @@ object! {
 
 object! {
     /// The result of `roots/list`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{ListRootsResult, Root};
+    /// use mcplink::server::{AskError, Context};
+    ///
+    /// // A server stays within the roots of its client.
+    /// fn is_allowed(context: &Context, uri: &str) -> Result<bool, AskError> {
+    ///     let roots: ListRootsResult = context.list_roots("roots")?;
+    ///     Ok(roots.contains(uri))
+    /// }
+    /// assert!(ListRootsResult::new([Root::new("file:///a")]).contains("file:///a/b"));
+    /// ```
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ListRootsResult: FitTo {
         /// The client's roots.

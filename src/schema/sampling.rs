@@ -19,6 +19,21 @@ use super::version::{FitTo, ProtocolVersion};
 
 object! {
     /// A message to or from a model.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{CreateMessageRequestParams, SamplingMessage};
+    ///
+    /// let conversation = [
+    ///     SamplingMessage::user("Name a fruit."),
+    ///     SamplingMessage::assistant("An apple."),
+    ///     SamplingMessage::user("And a vegetable?"),
+    /// ];
+    /// let params = CreateMessageRequestParams::new(conversation, 100);
+    /// params.check()?;
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct SamplingMessage {
         /// The role of the message's sender.
@@ -48,6 +63,20 @@ impl SamplingMessage {
 
 object! {
     /// The server's preferences for the choice of a model. The client may ignore them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{ModelHint, ModelOffer, ModelPreferences};
+    ///
+    /// // The server prefers a certain family of models, and among them a fast one.
+    /// let wanted = ModelPreferences::default().hints([ModelHint::new("otter")]).speed_priority(1);
+    /// let models = [
+    ///     ModelOffer::new("otter-large").qualities(0.2, 0.3, 0.9),
+    ///     ModelOffer::new("otter-small").qualities(0.9, 0.8, 0.4),
+    /// ];
+    /// assert_eq!(wanted.choose(&models).map(|model| &*model.name), Some("otter-small"));
+    /// ```
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ModelPreferences {
         /// Hints at the names of models. The server prefers the first hint.
@@ -64,6 +93,21 @@ object! {
 
 object! {
     /// A hint at a model by its name.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{
+    ///     CreateMessageRequestParams, ModelHint, ModelPreferences, SamplingMessage,
+    /// };
+    ///
+    /// // The first hint that fits one of the client's models counts.
+    /// let hints = [ModelHint::new("otter-large"), ModelHint::new("otter")];
+    /// let params = CreateMessageRequestParams::new([SamplingMessage::user("Hello!")], 100)
+    ///     .model_preferences(ModelPreferences::default().hints(hints));
+    /// params.check()?;
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ModelHint {
         /// The hint: a part of the model's name.
@@ -97,6 +141,21 @@ open_enum! {
 
 object! {
     /// The rule for tool calls by the model. Since 2025-11-25.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{
+    ///     CreateMessageRequestParams, SamplingMessage, Tool, ToolChoice, ToolChoiceMode,
+    /// };
+    ///
+    /// // The model has to call one of the tools.
+    /// let params = CreateMessageRequestParams::new([SamplingMessage::user("Book a table.")], 500)
+    ///     .tools([Tool::new("book")])
+    ///     .tool_choice(ToolChoice::default().mode(ToolChoiceMode::Required));
+    /// params.check()?;
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ToolChoice {
         /// Whether the model may, has to, or must not call tools. If absent, the model decides.
@@ -119,6 +178,21 @@ open_enum! {
 
 object! {
     /// The params of `sampling/createMessage`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{CreateMessageRequestParams, SamplingMessage};
+    /// use mcplink::server::{AskError, Context};
+    ///
+    /// fn summary(context: &Context, text: &str) -> Result<String, AskError> {
+    ///     let params = CreateMessageRequestParams::new([SamplingMessage::user(text)], 200)
+    ///         .system_prompt("Summarize the text in one sentence.");
+    ///     let answer = context.sample("summary", params)?;
+    ///     let texts = answer.content.blocks().iter().filter_map(|block| block.as_text());
+    ///     Ok(texts.collect())
+    /// }
+    /// ```
     #[derive(Clone, Debug)]
     pub struct CreateMessageRequestParams {
         /// The conversation so far.
@@ -200,6 +274,20 @@ open_enum! {
 
 object! {
     /// The answer of a model: the result of `sampling/createMessage`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::RpcError;
+    /// use mcplink::client::Client;
+    /// use mcplink::schema::CreateMessageResult;
+    ///
+    /// # fn ask_model() -> Option<String> { None }
+    /// let builder = Client::builder("host", "1.0").on_sample(|_, _| match ask_model() {
+    ///     Some(text) => Ok(CreateMessageResult::new("otter-1", text)),
+    ///     None => Err(RpcError::user_rejected("the user does not allow it")),
+    /// });
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct CreateMessageResult {
         /// The role of the answer's sender.

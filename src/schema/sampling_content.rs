@@ -18,6 +18,22 @@ use super::version::{FitTo, ProtocolVersion};
 use crate::error::Result;
 
 /// A content block of a message to or from a model.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::schema::{CreateMessageResult, ImageContent, SamplingMessageContentBlock};
+///
+/// let answer = CreateMessageResult::new("otter-1", ImageContent::new(b"png", "image/png"));
+/// for block in answer.content.blocks() {
+///     match block {
+///         SamplingMessageContentBlock::Text(content) => println!("{}", content.text),
+///         SamplingMessageContentBlock::Image(content) => assert_eq!(content.bytes()?, b"png"),
+///         _ => {}
+///     }
+/// }
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum SamplingMessageContentBlock {
@@ -144,6 +160,19 @@ literal!(ToolResultType = "tool_result");
 
 object! {
     /// A tool call by the model. Since 2025-11-25.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{CreateMessageResult, StopReason, ToolUseContent};
+    /// use serde_json::json;
+    ///
+    /// // The answer of a model that calls a tool of the server.
+    /// let call = ToolUseContent::new("call-1", "weather", &json!({ "city": "Lagos" }))?;
+    /// let answer = CreateMessageResult::new("otter-1", call).stop_reason(StopReason::ToolUse);
+    /// assert_eq!(json!(answer)["content"]["input"]["city"], "Lagos");
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
     #[derive(Clone, Debug)]
     pub struct ToolUseContent {
         kind: ToolUseType = "type" as OrDefault,
@@ -203,6 +232,24 @@ impl PartialEq for ToolUseContent {
 
 object! {
     /// The result of a tool call, which is sent to a model. Since 2025-11-25.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{
+    ///     CreateMessageRequestParams, Role, SamplingMessage, ToolResultContent, ToolUseContent,
+    /// };
+    /// # use serde_json::json;
+    ///
+    /// # let mut conversation = vec![SamplingMessage::user("Is it hot in Lagos?")];
+    /// # let call = ToolUseContent::new("call-1", "weather", &json!({ "city": "Lagos" }))?;
+    /// // The model has called a tool. The next message has the result.
+    /// conversation.push(SamplingMessage::new(Role::Assistant, call));
+    /// let result = ToolResultContent::new("call-1", ["31 °C".into()]);
+    /// conversation.push(SamplingMessage::new(Role::User, result));
+    /// CreateMessageRequestParams::new(conversation, 100).check()?;
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
     #[derive(Clone, Debug)]
     pub struct ToolResultContent {
         kind: ToolResultType = "type" as OrDefault,

@@ -103,6 +103,21 @@ fn check_data(block: &Block) -> Result<()> {
 }
 
 /// The description of one of the client's models, for [`ModelPreferences::choose`].
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::client::Client;
+/// use mcplink::schema::{CreateMessageResult, ModelOffer};
+///
+/// let small = ModelOffer::new("otter-small").qualities(0.9, 0.8, 0.4);
+/// let models = [small, ModelOffer::new("otter-large").qualities(0.2, 0.3, 0.9)];
+/// let builder = Client::builder("host", "1.0").on_sample(move |params, _| {
+///     let wanted = params.model_preferences.clone().unwrap_or_default();
+///     let model = wanted.choose(&models).unwrap_or(&models[0]);
+///     Ok(CreateMessageResult::new(&model.name, "the answer of the model"))
+/// });
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ModelOffer {
