@@ -16,6 +16,20 @@ use super::version::{FitTo, ProtocolVersion};
 
 object! {
     /// The capabilities of a client.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::client::Client;
+    /// use mcplink::schema::{ClientCapabilities, ElicitationCapability, ElicitationMode};
+    ///
+    /// // A client that handles requests itself, instead of with `on_elicit` and the like.
+    /// let elicitation = ElicitationCapability::default();
+    /// let capabilities = ClientCapabilities::default().elicitation(elicitation);
+    /// assert!(capabilities.supports_elicitation(ElicitationMode::Form));
+    /// assert!(!capabilities.supports_elicitation(ElicitationMode::Url));
+    /// let builder = Client::builder("host", "1.0").capabilities(capabilities);
+    /// ```
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ClientCapabilities {
         /// Present if the client has roots.
@@ -93,6 +107,17 @@ impl FitTo for ClientCapabilities {
 
 object! {
     /// The capability `roots` of a client.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{ClientCapabilities, RootsCapability};
+    /// use serde_json::json;
+    ///
+    /// let capabilities =
+    ///     ClientCapabilities::default().roots(RootsCapability::default().list_changed(true));
+    /// assert_eq!(json!(capabilities), json!({ "roots": { "listChanged": true } }));
+    /// ```
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct RootsCapability {
         /// Whether the client sends a notification when its roots change. Up to 2025-11-25.
@@ -103,6 +128,16 @@ object! {
 
 object! {
     /// The capability `sampling` of a client.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{ClientCapabilities, SamplingCapability};
+    ///
+    /// let capabilities =
+    ///     ClientCapabilities::default().sampling(SamplingCapability::default().with_tools());
+    /// assert!(capabilities.supports_sampling_tools());
+    /// ```
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SamplingCapability {
         /// Present if the client honors `includeContext`. Clients with an older revision are
@@ -131,6 +166,18 @@ impl SamplingCapability {
 object! {
     /// The capability `elicitation` of a client. A client that names no mode supports form mode.
     /// Since 2025-06-18.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{ClientCapabilities, ElicitationCapability, ElicitationMode};
+    ///
+    /// let elicitation = ElicitationCapability::default()
+    ///     .with(ElicitationMode::Form)
+    ///     .with(ElicitationMode::Url);
+    /// let capabilities = ClientCapabilities::default().elicitation(elicitation);
+    /// assert!(capabilities.supports_elicitation(ElicitationMode::Url));
+    /// ```
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ElicitationCapability {
         /// Present if the client shows forms (form mode).
@@ -154,6 +201,18 @@ impl ElicitationCapability {
 
 object! {
     /// The capabilities of a server.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{PromptsCapability, ServerCapabilities, ToolsCapability};
+    /// use serde_json::json;
+    ///
+    /// let capabilities = ServerCapabilities::default()
+    ///     .tools(ToolsCapability::default().list_changed(true))
+    ///     .prompts(PromptsCapability::default());
+    /// assert_eq!(json!(capabilities), json!({ "prompts": {}, "tools": { "listChanged": true } }));
+    /// ```
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ServerCapabilities: FitTo {
         /// Present if the server sends log messages.
@@ -207,6 +266,19 @@ impl ServerCapabilities {
 
 object! {
     /// The capability `prompts` of a server.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{PromptsCapability, ServerCapabilities};
+    ///
+    /// let prompts = PromptsCapability::default().list_changed(true);
+    /// let capabilities = ServerCapabilities::default().prompts(prompts);
+    ///
+    /// // A client that subscribes only if the server sends notifications.
+    /// let notifies = capabilities.prompts.and_then(|prompts| prompts.list_changed);
+    /// assert_eq!(notifies, Some(true));
+    /// ```
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct PromptsCapability {
         /// Whether the server sends a notification when its list of prompts changes.
@@ -217,6 +289,20 @@ object! {
 
 object! {
     /// The capability `resources` of a server.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{ResourcesCapability, ServerCapabilities};
+    /// use serde_json::json;
+    ///
+    /// let resources = ResourcesCapability::default().subscribe(true).list_changed(true);
+    /// let capabilities = ServerCapabilities::default().resources(resources);
+    /// assert_eq!(
+    ///     json!(capabilities)["resources"],
+    ///     json!({ "subscribe": true, "listChanged": true }),
+    /// );
+    /// ```
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ResourcesCapability {
         /// Whether clients can subscribe to changes of a resource.
@@ -229,6 +315,17 @@ object! {
 
 object! {
     /// The capability `tools` of a server.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{DiscoverResult, ProtocolVersion, ServerCapabilities, ToolsCapability};
+    ///
+    /// let tools = ToolsCapability::default().list_changed(true);
+    /// let capabilities = ServerCapabilities::default().tools(tools);
+    /// let result = DiscoverResult::new(&[ProtocolVersion::V2026_07_28], capabilities);
+    /// assert!(result.capabilities.tools.is_some());
+    /// ```
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ToolsCapability {
         /// Whether the server sends a notification when its list of tools changes.
@@ -239,6 +336,17 @@ object! {
 
 object! {
     /// The capability `tasks` of a peer. 2025-11-25 only.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::TasksCapability;
+    /// use serde_json::json;
+    ///
+    /// let tasks = TasksCapability::default().with_request("tools/call");
+    /// assert!(tasks.supports("tools/call") && !tasks.supports("sampling/createMessage"));
+    /// assert_eq!(json!(tasks), json!({ "requests": { "tools": { "call": {} } } }));
+    /// ```
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TasksCapability {
         /// Present if the peer answers `tasks/list`.

@@ -17,6 +17,19 @@ use crate::jsonrpc::RequestId;
 object! {
     /// The name and version of a client or server. The peer chooses them freely: use them for
     /// display and logs, not for decisions.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::client::Client;
+    /// use mcplink::schema::Implementation;
+    ///
+    /// let info = Implementation::new("my-editor", "2.1")
+    ///     .title("My editor")
+    ///     .website_url("https://example.com");
+    /// assert_eq!(info.display_name(), "My editor");
+    /// let builder = Client::builder("my-editor", "2.1").info(info);
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct Implementation: FitTo {
         /// The name of the client or server, for programs.
@@ -47,6 +60,23 @@ impl Implementation {
 
 object! {
     /// The params of `initialize`. Up to 2025-11-25.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::protocol::{Peer, RequestOptions};
+    /// use mcplink::schema::{
+    ///     ClientCapabilities, Implementation, InitializeRequestParams, InitializeResult,
+    ///     ProtocolVersion, read_json,
+    /// };
+    ///
+    /// // By hand. A `Client` finds out which revision the server speaks.
+    /// fn initialize(peer: &Peer, newest: ProtocolVersion) -> mcplink::Result<InitializeResult> {
+    ///     let name = Implementation::new("probe", "1.0");
+    ///     let params = InitializeRequestParams::new(newest, ClientCapabilities::default(), name);
+    ///     read_json(&peer.request("initialize", &params, RequestOptions::new())?)
+    /// }
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct InitializeRequestParams: FitTo {
         /// The newest revision that the client supports. The field is text, because this library
@@ -80,6 +110,21 @@ impl InitializeRequestParams {
 
 object! {
     /// The result of `initialize`. Up to 2025-11-25.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{
+    ///     Implementation, InitializeResult, ProtocolVersion, ServerCapabilities, ToolsCapability,
+    /// };
+    /// use serde_json::json;
+    ///
+    /// let capabilities = ServerCapabilities::default().tools(ToolsCapability::default());
+    /// let server = Implementation::new("clock", "1.0");
+    /// let result = InitializeResult::new(ProtocolVersion::V2025_11_25, capabilities, server)
+    ///     .instructions("Times are in UTC.");
+    /// assert_eq!(json!(result)["protocolVersion"], "2025-11-25");
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct InitializeResult: FitTo {
         /// The revision that the connection will use. The field is text, because this library may
@@ -126,6 +171,18 @@ impl InitializeResult {
 
 object! {
     /// The result of `server/discover`. Since 2026-07-28.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{DiscoverResult, ProtocolVersion, ServerCapabilities, ToolsCapability};
+    /// use serde_json::json;
+    ///
+    /// let capabilities = ServerCapabilities::default().tools(ToolsCapability::default());
+    /// let result = DiscoverResult::new(&[ProtocolVersion::V2026_07_28], capabilities);
+    /// assert_eq!(json!(result)["supportedVersions"], json!(["2026-07-28"]));
+    /// assert_eq!(json!(result)["capabilities"], json!({ "tools": {} }));
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct DiscoverResult: FitTo {
         /// The kind of result.
@@ -167,6 +224,20 @@ impl DiscoverResult {
 
 object! {
     /// The params of `notifications/cancelled`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::jsonrpc::RequestId;
+    /// use mcplink::protocol::Peer;
+    /// use mcplink::schema::CancelledNotificationParams;
+    ///
+    /// // By hand. A `CancelToken` cancels calls of this library.
+    /// fn cancel(peer: &Peer, id: RequestId) -> mcplink::Result<()> {
+    ///     let params = CancelledNotificationParams::new(id).reason("the user pressed Escape");
+    ///     peer.notify("notifications/cancelled", &params)
+    /// }
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct CancelledNotificationParams {
         /// The id of the cancelled request. Only 2025-11-25 allows the id to be absent. A

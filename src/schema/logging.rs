@@ -90,6 +90,20 @@ impl Form<LoggingLevel> for KnownLevel {
 
 object! {
     /// The params of `logging/setLevel`. Up to 2025-11-25.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::protocol::{Peer, RequestOptions};
+    /// use mcplink::schema::{LoggingLevel, SetLevelRequestParams};
+    ///
+    /// // By hand, for legacy servers. `Client::set_log_level` does this in every revision.
+    /// fn log_warnings(peer: &Peer) -> mcplink::Result<()> {
+    ///     let params = SetLevelRequestParams::new(LoggingLevel::Warning);
+    ///     peer.request("logging/setLevel", &params, RequestOptions::new())?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct SetLevelRequestParams {
         /// The minimum severity of the log messages that are sent.
@@ -104,6 +118,19 @@ object! {
 
 object! {
     /// The params of `notifications/message`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::protocol::Peer;
+    /// use mcplink::schema::{LoggingLevel, LoggingMessageNotificationParams};
+    ///
+    /// // By hand. `Context::log` and `Server::log` respect the level of the client.
+    /// fn log(peer: &Peer, text: &str) -> mcplink::Result<()> {
+    ///     let params = LoggingMessageNotificationParams::new(LoggingLevel::Warning, text)?;
+    ///     peer.notify("notifications/message", &params.logger("storage"))
+    /// }
+    /// ```
     #[derive(Clone, Debug)]
     pub struct LoggingMessageNotificationParams {
         /// The severity of the log message.

@@ -49,6 +49,21 @@ pub mod meta_key {
 object! {
     /// The `_meta` of a request. A legacy peer gets the client's revision, capabilities, name and
     /// version in `initialize`, and the log level in `logging/setLevel`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{
+    ///     CallToolRequestParams, ClientCapabilities, ProtocolVersion, RequestMetaObject, meta_key,
+    /// };
+    /// use serde_json::json;
+    ///
+    /// // By hand. A `Client` adds these members.
+    /// let revision = ProtocolVersion::V2026_07_28;
+    /// let meta = RequestMetaObject::new(revision, ClientCapabilities::default());
+    /// let params = CallToolRequestParams::new("now").meta(meta.progress_token(7));
+    /// assert_eq!(json!(params)["_meta"][meta_key::PROTOCOL_VERSION], "2026-07-28");
+    /// ```
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct RequestMetaObject: FitTo {
         /// The token by which progress notifications refer to the request. If the token is present,
@@ -108,6 +123,19 @@ impl RequestMetaObject {
 
 object! {
     /// The `_meta` of a notification.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::jsonrpc::RequestId;
+    /// use mcplink::schema::{NotificationMetaObject, NotificationParams, meta_key};
+    /// use serde_json::json;
+    ///
+    /// // By hand: a notification on the stream of the client's request 4.
+    /// let meta = NotificationMetaObject::of_subscription(RequestId::from(4));
+    /// let params = NotificationParams::default().meta(meta);
+    /// assert_eq!(json!(params)["_meta"][meta_key::SUBSCRIPTION_ID], 4);
+    /// ```
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct NotificationMetaObject {
         /// The id of the `subscriptions/listen` request on whose stream the notification is sent.
@@ -125,6 +153,18 @@ object! {
     /// The `_meta` of a result. It is also the specification's
     /// `SubscriptionsListenResultMetaObject`. A legacy peer gets the server's name and version in
     /// the result of `initialize`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{CallToolResult, ResultMetaObject};
+    /// use serde_json::json;
+    ///
+    /// let mut meta = ResultMetaObject::default();
+    /// meta.extra.insert("com.example/cost".to_owned(), json!(0.02));
+    /// let result = CallToolResult::text("done").meta(meta);
+    /// assert_eq!(json!(result)["_meta"], json!({ "com.example/cost": 0.02 }));
+    /// ```
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ResultMetaObject: FitTo {
         /// The name and version of the server, which must not be trusted.
@@ -143,6 +183,19 @@ pub type SubscriptionsListenResultMetaObject = ResultMetaObject;
 object! {
     /// The params of a request that defines no other params than `_meta`: `ping`,
     /// `server/discover`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::protocol::{Peer, RequestOptions};
+    /// use mcplink::schema::{DiscoverResult, RequestMetaObject, RequestParams, read_json};
+    ///
+    /// // By hand. A `Client` sends this request when it connects.
+    /// fn discover(peer: &Peer, meta: RequestMetaObject) -> mcplink::Result<DiscoverResult> {
+    ///     let params = RequestParams::default().meta(meta);
+    ///     read_json(&peer.request("server/discover", &params, RequestOptions::new())?)
+    /// }
+    /// ```
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct RequestParams: FitTo {
         /// Metadata of the request (`_meta`). Required since 2026-07-28.
@@ -154,6 +207,19 @@ object! {
     /// The params of a request for a page of a list.
     ///
     /// Spec: Server Features, Utilities, "Pagination" (every revision).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::client::{CallOptions, Client};
+    /// use mcplink::schema::{ListToolsResult, PaginatedRequestParams, read_json};
+    ///
+    /// // One page, for a host that pages itself: `Client::tool_pages` requests all pages.
+    /// fn page(client: &Client, cursor: &str) -> mcplink::Result<ListToolsResult> {
+    ///     let params = PaginatedRequestParams::default().cursor(cursor);
+    ///     read_json(&client.request("tools/list", &params, CallOptions::new())?)
+    /// }
+    /// ```
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct PaginatedRequestParams: FitTo {
         /// The cursor of the page, as returned with the previous page. Absent for the first page.
@@ -166,6 +232,18 @@ object! {
 object! {
     /// The params of a notification that defines no other params than `_meta`:
     /// `notifications/initialized` and `…/list_changed`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::protocol::Peer;
+    /// use mcplink::schema::NotificationParams;
+    ///
+    /// // By hand. A `Server` notifies clients when its tools change.
+    /// fn tools_changed(peer: &Peer) -> mcplink::Result<()> {
+    ///     peer.notify("notifications/tools/list_changed", &NotificationParams::default())
+    /// }
+    /// ```
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct NotificationParams {
         /// Metadata of the notification (`_meta`).

@@ -12,6 +12,19 @@ pub type ProgressToken = RequestId;
 
 object! {
     /// The params of `notifications/progress`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::protocol::Responder;
+    /// use mcplink::schema::{ProgressNotificationParams, ProgressToken};
+    ///
+    /// // By hand. `Context::progress` knows the token of the call.
+    /// fn half_done(responder: &Responder, token: ProgressToken) -> mcplink::Result<()> {
+    ///     let params = ProgressNotificationParams::new(token, 1.0).total(2.0).message("loaded");
+    ///     responder.notify("notifications/progress", &params)
+    /// }
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct ProgressNotificationParams: FitTo {
         /// The progress token of the request.

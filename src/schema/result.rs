@@ -13,6 +13,17 @@ open_enum! {
     /// Only this member distinguishes an [`InputRequiredResult`](super::InputRequiredResult) from
     /// other results, because every object could be read as an `InputRequiredResult`. An unknown
     /// kind makes the response invalid. The unknown kind is stored for the error text.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::ResultType;
+    ///
+    /// let answer = r#"{"resultType":"input_required","requestState":"3f"}"#;
+    /// assert_eq!(ResultType::of(answer)?, ResultType::InputRequired);
+    /// assert_eq!(ResultType::of(r#"{"content":[]}"#)?, ResultType::Complete);
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
     pub enum ResultType {
         /// The result is the ordinary result of the request's method.
         Complete = "complete",
@@ -63,6 +74,20 @@ object! {
     /// Since 2026-07-28.
     ///
     /// Spec: Server Features, Utilities, "Caching" (2026-07-28).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use mcplink::schema::{CacheHint, CacheScope};
+    /// use mcplink::server::{List, Server};
+    ///
+    /// let a_minute = CacheHint::new(Duration::from_secs(60), CacheScope::Public);
+    /// assert!(a_minute.is_public() && !a_minute.private().is_public());
+    /// let server = Server::builder("clock", "1.0").cache_list(List::Tools, a_minute).build()?;
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct CacheHint {
         /// The time for which the result stays fresh, in milliseconds. 0 means that the result is
@@ -106,6 +131,18 @@ impl CacheHint {
 
 object! {
     /// A result without members of its own. The specification calls it `Result`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::protocol::Handlers;
+    /// use mcplink::schema::EmptyResult;
+    ///
+    /// let handlers = Handlers::new().request("ping", |_, responder| {
+    ///     _ = responder.respond(&EmptyResult::default());
+    /// });
+    /// assert_eq!(serde_json::json!(EmptyResult::default()), serde_json::json!({}));
+    /// ```
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct EmptyResult: FitTo {
         /// The kind of result.

@@ -28,6 +28,18 @@ pub const DIRECTORY_MIME_TYPE: &str = "inode/directory";
 /// The settings of the skills extension, which a server declares.
 ///
 /// Spec: Extensions, Skills, "Capability Negotiation".
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::schema::{JsonObject, SKILLS_EXTENSION, ServerCapabilities, SkillsCapability};
+///
+/// let mut skills = SkillsCapability::default();
+/// skills.directory_read = true;
+/// let settings = (SKILLS_EXTENSION.to_owned(), skills.to_settings().into());
+/// let capabilities = ServerCapabilities::default().extensions(JsonObject::from_iter([settings]));
+/// assert_eq!(capabilities.skills(), Some(skills));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct SkillsCapability {
@@ -71,6 +83,20 @@ object! {
     /// extension. [`SkillEntry`](crate::skills::SkillEntry) is a checked entry.
     ///
     /// Spec: Extensions, Skills, "Skill Entries".
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{JsonObject, Skill, SkillResources};
+    /// use mcplink::skills::{SkillEntry, SkillLimits};
+    ///
+    /// let front_matter: JsonObject =
+    ///     serde_json::from_str(r#"{"name":"today","description":"The news of today"}"#)?;
+    /// let skill = Skill::new("skill://today/SKILL.md", front_matter, SkillResources::Dynamic);
+    /// let entry = SkillEntry::new(skill, &SkillLimits::default())?; // checks the rules
+    /// assert_eq!(entry.description(), "The news of today");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct Skill: FitTo {
         /// The URI of the skill's `SKILL.md`. It identifies the skill within its server.
@@ -172,6 +198,22 @@ impl<'de> Deserialize<'de> for SkillResources {
 
 object! {
     /// A file in the manifest of a skill.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::SkillResource;
+    /// use mcplink::skills::Digest;
+    ///
+    /// let text = b"# Refunds";
+    /// let digest = Digest::of(text);
+    /// let file =
+    ///     SkillResource::new("skill://refunds/SKILL.md", digest.to_string(), text.len() as u64);
+    ///
+    /// // A client compares the bytes that it has read with the manifest.
+    /// assert_eq!(file.digest.parse::<Digest>()?, Digest::of(b"# Refunds"));
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct SkillResource {
         /// The URI of the file, for `resources/read`.
@@ -191,17 +233,54 @@ object! {
 
 list_result! {
     /// A page of the list of skills: the result of `skills/list`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::client::{CallOptions, Client};
+    /// use mcplink::schema::ListSkillsResult;
+    ///
+    /// // The names of the skills on the first page.
+    /// fn names(client: &Client) -> mcplink::Result<Vec<String>> {
+    ///     let first = client.skill_pages(CallOptions::new()).next();
+    ///     let page: ListSkillsResult = first.transpose()?.unwrap_or_default();
+    ///     Ok(page.skills.iter().filter_map(|skill| skill.name()).map(str::to_owned).collect())
+    /// }
+    /// ```
     ListSkillsResult { skills: Vec<Skill> }
 }
 
 list_result! {
     /// A page of the children of a directory: the result of `resources/directory/read`. A
     /// subdirectory has the MIME type [`DIRECTORY_MIME_TYPE`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{DIRECTORY_MIME_TYPE, ReadResourceDirectoryResult, Resource};
+    ///
+    /// let scripts = Resource::new("skill://a/scripts", "scripts").mime_type(DIRECTORY_MIME_TYPE);
+    /// let page = ReadResourceDirectoryResult::new([scripts, Resource::new("skill://a/b", "b")]);
+    /// let is_directory = |it: &Resource| it.mime_type.as_deref() == Some(DIRECTORY_MIME_TYPE);
+    /// assert!(is_directory(&page.resources[0]) && !is_directory(&page.resources[1]));
+    /// ```
     ReadResourceDirectoryResult { resources: Vec<Resource> }
 }
 
 object! {
     /// The result of `skills/get`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{GetSkillResult, JsonObject, Skill, SkillResources};
+    /// use serde_json::json;
+    ///
+    /// let front_matter = JsonObject::from_iter([("name".to_owned(), "today".into())]);
+    /// let skill = Skill::new("skill://today/SKILL.md", front_matter, SkillResources::Dynamic);
+    /// let result = GetSkillResult::new(skill);
+    /// assert_eq!(json!(result)["skill"]["resources"], "dynamic");
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct GetSkillResult: FitTo {
         /// The kind of result.
@@ -229,6 +308,20 @@ impl GetSkillResult {
 
 object! {
     /// The params of `skills/get`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::client::{CallOptions, Client};
+    /// use mcplink::schema::GetSkillRequestParams;
+    ///
+    /// // The result as raw JSON: `Client::get_skill` returns the entry.
+    /// fn skill(client: &Client) -> mcplink::Result<String> {
+    ///     let params = GetSkillRequestParams::new("skill://refunds/SKILL.md");
+    ///     let result = client.request("skills/get", &params, CallOptions::new())?;
+    ///     Ok(result.as_str().to_owned())
+    /// }
+    /// ```
     #[derive(Clone, Debug)]
     pub struct GetSkillRequestParams {
         /// The URI of the skill's `SKILL.md`.
@@ -243,6 +336,21 @@ object! {
 
 object! {
     /// The params of `resources/directory/read`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::client::{CallOptions, Client};
+    /// use mcplink::schema::{
+    ///     ReadResourceDirectoryRequestParams, ReadResourceDirectoryResult, read_json,
+    /// };
+    ///
+    /// // One page: `Client::resource_directory_pages` requests all pages.
+    /// fn page(client: &Client, cursor: &str) -> mcplink::Result<ReadResourceDirectoryResult> {
+    ///     let params = ReadResourceDirectoryRequestParams::new("skill://refunds").cursor(cursor);
+    ///     read_json(&client.request("resources/directory/read", &params, CallOptions::new())?)
+    /// }
+    /// ```
     #[derive(Clone, Debug)]
     pub struct ReadResourceDirectoryRequestParams {
         /// The URI of the directory, without a slash at its end.

@@ -10,6 +10,21 @@ use crate::jsonrpc::RequestId;
 object! {
     /// The filter of a subscription: the changes that the server reports to the client. Since
     /// 2026-07-28.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::client::{Client, Subscription};
+    /// use mcplink::schema::SubscriptionFilter;
+    ///
+    /// fn watch(client: &Client) -> mcplink::Result<Subscription> {
+    ///     let filter = SubscriptionFilter::default()
+    ///         .tools_list_changed(true)
+    ///         .resource_subscriptions(["docs://readme".to_owned()]);
+    ///     assert!(!filter.is_empty());
+    ///     client.subscribe(filter, |event| println!("{event:?}"))
+    /// }
+    /// ```
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SubscriptionFilter {
         /// Whether changes of the list of tools are reported.
@@ -43,6 +58,18 @@ impl SubscriptionFilter {
 
 object! {
     /// The params of `subscriptions/listen`. Since 2026-07-28.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{SubscriptionFilter, SubscriptionsListenRequestParams};
+    /// use serde_json::json;
+    ///
+    /// // By hand. `Client::subscribe` does this in every revision.
+    /// let filter = SubscriptionFilter::default().tools_list_changed(true);
+    /// let params = SubscriptionsListenRequestParams::new(filter);
+    /// assert_eq!(json!(params), json!({ "notifications": { "toolsListChanged": true } }));
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct SubscriptionsListenRequestParams {
         /// The filter: the changes that the client subscribes to.
@@ -57,6 +84,21 @@ object! {
 
 object! {
     /// The params of `notifications/subscriptions/acknowledged`. Since 2026-07-28.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::protocol::Responder;
+    /// use mcplink::schema::{SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams};
+    ///
+    /// // By hand, for a server that reports changes of its tools only.
+    /// fn acknowledge(responder: &Responder) -> mcplink::Result<()> {
+    ///     let id = responder.id().clone();
+    ///     let filter = SubscriptionFilter::default().tools_list_changed(true);
+    ///     let params = SubscriptionsAcknowledgedNotificationParams::new(id, filter);
+    ///     responder.notify("notifications/subscriptions/acknowledged", &params)
+    /// }
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct SubscriptionsAcknowledgedNotificationParams {
         /// The filter that the server applies: the requested changes that the server supports.
@@ -78,6 +120,19 @@ impl SubscriptionsAcknowledgedNotificationParams {
 
 object! {
     /// The result that ends a subscription. Since 2026-07-28.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::protocol::Responder;
+    /// use mcplink::schema::SubscriptionsListenResult;
+    ///
+    /// // By hand. `Server::end_subscriptions` ends all subscriptions.
+    /// fn end(responder: Responder) -> mcplink::Result<()> {
+    ///     let result = SubscriptionsListenResult::new(responder.id().clone());
+    ///     responder.respond(&result)
+    /// }
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct SubscriptionsListenResult {
         /// The kind of result.

@@ -35,6 +35,18 @@ impl TaskStatus {
 object! {
     /// The member `task` of a request's params. It asks the receiver to execute the request as a
     /// task. 2025-11-25 only.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{CallToolRequestParams, TaskMetadata};
+    /// use serde_json::json;
+    ///
+    /// // By hand. `Client::call_tool_as_task` requests a task in every revision.
+    /// let task = TaskMetadata::default().ttl(60_000_u64);
+    /// let params = CallToolRequestParams::new("render").task(task);
+    /// assert_eq!(json!(params)["task"], json!({ "ttl": 60_000 }));
+    /// ```
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TaskMetadata {
         /// The time for which the task has to be kept after its creation, in milliseconds. A
@@ -47,6 +59,18 @@ object! {
 object! {
     /// A reference to the task that a message belongs to, in the message's `_meta`. 2025-11-25
     /// only.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{RelatedTaskMetadata, RequestMetaObject, meta_key};
+    /// use serde_json::json;
+    ///
+    /// let mut meta = RequestMetaObject::default();
+    /// let task = RelatedTaskMetadata::new("task-1");
+    /// meta.extra.insert(meta_key::RELATED_TASK.to_owned(), json!(task));
+    /// assert_eq!(meta.related_task(), Some(task));
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct RelatedTaskMetadata {
         /// The id of the task.
@@ -62,6 +86,19 @@ object! {
     ///
     /// This type is also the result of `tasks/get` and `tasks/cancel`, and the params of
     /// `notifications/tasks/status`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{Task, TaskStatus};
+    ///
+    /// let mut task = Task::new("task-1", "2025-11-25T10:30:00Z").poll_interval(500_u64);
+    /// assert_eq!(task.status, TaskStatus::Working);
+    ///
+    /// task.status = TaskStatus::Completed;
+    /// task.last_updated_at = "2025-11-25T10:30:09Z".to_owned();
+    /// assert!(task.status.is_terminal());
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct Task {
         /// The id of the task.
@@ -111,6 +148,19 @@ pub type TaskStatusNotificationParams = Task;
 
 object! {
     /// The params of `tasks/get`, `tasks/result` and `tasks/cancel`. 2025-11-25 only.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::protocol::{Peer, RequestOptions};
+    /// use mcplink::schema::{Task, TaskRequestParams, read_json};
+    ///
+    /// // By hand. `Client::task` does this in every revision.
+    /// fn state(peer: &Peer, id: &str) -> mcplink::Result<Task> {
+    ///     let params = TaskRequestParams::new(id);
+    ///     read_json(&peer.request("tasks/get", &params, RequestOptions::new())?)
+    /// }
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct TaskRequestParams {
         /// The id of the task.
@@ -125,6 +175,19 @@ object! {
 
 object! {
     /// The result of a request that became a task. 2025-11-25 only.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::protocol::Handlers;
+    /// use mcplink::schema::{CreateTaskResult, Task};
+    ///
+    /// // By hand. `ServerBuilder::tasks` manages the tasks of a `Server`.
+    /// let handlers = Handlers::new().request("tools/call", |_, responder| {
+    ///     let task = Task::new("task-1", "2025-11-25T10:30:00Z").ttl(60_000_u64);
+    ///     _ = responder.respond(&CreateTaskResult::new(task));
+    /// });
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct CreateTaskResult {
         /// The task that the request became.
@@ -140,6 +203,17 @@ object! {
 
 object! {
     /// A page of the list of tasks: the result of `tasks/list`. 2025-11-25 only.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{ListTasksResult, Task};
+    ///
+    /// let mut page = ListTasksResult::default();
+    /// page.tasks.push(Task::new("task-1", "2025-11-25T10:30:00Z"));
+    /// page.next_cursor = Some("2".to_owned());
+    /// assert_eq!(serde_json::json!(page)["tasks"][0]["status"], "working");
+    /// ```
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ListTasksResult {
         /// The entries of this page.

@@ -21,6 +21,20 @@ object! {
     /// The state of a task, with its result, error or input requests. This type is the result of
     /// `tasks/get`. With [`ResultType::Task`] it is also the result of a call that became a task.
     /// Since 2026-07-28.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{CallToolResult, DetailedTask, TaskStatus};
+    /// use serde_json::{json, value::to_raw_value};
+    ///
+    /// // By hand. `ServerBuilder::tasks` manages the tasks of a `Server`.
+    /// let mut task = DetailedTask::new("task-1", "2026-07-28T10:30:00Z");
+    /// task.status = TaskStatus::Completed;
+    /// task.result = Some(to_raw_value(&CallToolResult::text("done"))?);
+    /// assert_eq!(json!(task)["result"]["content"][0]["text"], "done");
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
     #[derive(Clone, Debug)]
     pub struct DetailedTask {
         /// The kind of result.
@@ -73,6 +87,21 @@ impl DetailedTask {
 
 object! {
     /// The params of `tasks/update`. Since 2026-07-28.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::client::{CallOptions, Client};
+    /// use mcplink::schema::{ElicitResult, InputResponse, InputResponses, UpdateTaskRequestParams};
+    ///
+    /// // By hand. `TaskHandle::wait` answers with the handlers of the client.
+    /// fn confirm(client: &Client, id: &str) -> mcplink::Result<()> {
+    ///     let answer = InputResponse::new(&ElicitResult::confirm())?;
+    ///     let answers = InputResponses::from([("sure".to_owned(), answer)]);
+    ///     let params = UpdateTaskRequestParams::new(id, answers);
+    ///     client.request("tasks/update", &params, CallOptions::new()).map(drop)
+    /// }
+    /// ```
     #[derive(Clone, Debug)]
     pub struct UpdateTaskRequestParams {
         /// The id of the task.
