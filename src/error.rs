@@ -21,6 +21,16 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 ///
 /// Match on the [`kind`](Self::kind) of the error. The error text names the object, the peer, the
 /// number and the setting concerned. The type is one pointer wide, so it is cheap to move.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::{Error, ErrorKind};
+///
+/// // The error of a function of the host, such as one for `Http::bearer_with`.
+/// let error = Error::new(ErrorKind::Auth, "the vault is locked");
+/// assert_eq!(error.kind(), ErrorKind::Auth);
+/// ```
 #[derive(Clone)]
 pub struct Error(Box<Inner>);
 
@@ -427,6 +437,17 @@ impl StdError for Error {
 /// The `error` object of a JSON-RPC response.
 ///
 /// Spec: Base Protocol, "Error Responses" (every revision).
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::{ErrorCode, RpcError};
+///
+/// let locked = ErrorCode::application(1001)?; // refuses the reserved codes
+/// let error = RpcError::new(locked, "the account is locked").with_data(&["ada"])?;
+/// assert_eq!(error.to_string(), "the account is locked (1001)");
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RpcError {

@@ -20,6 +20,17 @@ use crate::schema::{DiscoverResult, ProtocolVersion};
 use crate::sync::Mutex;
 
 /// The era of a revision. Each era has its own way to open a connection.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::client::{Client, Era};
+/// use mcplink::schema::ProtocolVersion;
+///
+/// assert_eq!(Era::of(ProtocolVersion::V2025_11_25), Era::Legacy);
+/// // The era of the server is known, so the client need not detect it.
+/// let builder = Client::builder("host", "1.0").era(Era::Modern);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Era {
@@ -46,6 +57,19 @@ impl Era {
 ///
 /// Clones share the table, which exists until the last clone is dropped. To use the eras after
 /// that, a host can store the [`entries`](Self::entries).
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::client::{Client, Era, EraMemory};
+///
+/// let eras = EraMemory::new();
+/// eras.remember("weather-server --stdio", Era::Legacy); // from a file of the host
+/// let builder = Client::builder("host", "1.0").era_memory(&eras);
+///
+/// // After the connections, the host writes the eras to its file.
+/// assert_eq!(eras.entries(), [("weather-server --stdio".to_owned(), Era::Legacy)]);
+/// ```
 #[derive(Clone, Default)]
 pub struct EraMemory(Arc<Mutex<HashMap<String, Era>>>);
 

@@ -14,6 +14,19 @@ use serde_json::value::RawValue;
 /// Ids in these spellings are equal to the id `1`, and are also echoed as received.
 ///
 /// Spec: Base Protocol, "Requests" (every revision).
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::jsonrpc::RequestId;
+///
+/// // A number is not equal to a string, but to another spelling of the number.
+/// let id = RequestId::from_json("1.0").expect("it is an integer");
+/// assert_ne!(RequestId::from(1), RequestId::from("1"));
+/// assert_eq!(RequestId::from(1), id);
+/// assert_eq!(serde_json::to_string(&id)?, "1.0");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct RequestId(Repr);
 

@@ -25,6 +25,22 @@ const SPARE_BYTES: usize = 4 * 1024;
 ///
 /// Each byte is scanned once, however small the pieces of input are. At most `max_bytes` of a line
 /// are stored.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::jsonrpc::{Line, LineBuffer};
+///
+/// let mut lines = LineBuffer::new(16 << 20);
+/// # let mut input = &b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n{\"json"[..];
+/// let count = std::io::Read::read(&mut input, lines.room()?)?;
+/// lines.filled(count);
+/// while let Some(Line::Message(text)) = lines.next_line() {
+///     assert_eq!(text, br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+/// }
+/// assert!(!lines.has_line()); // the second line is incomplete
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct LineBuffer {
     /// The memory of the buffer. `start..end` is input, the rest is free space. All bytes are

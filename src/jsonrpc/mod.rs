@@ -1,6 +1,20 @@
 //! The message format: JSON-RPC 2.0 messages, ids and newline framing.
 //!
 //! Pure functions of bytes: this module does no I/O, never blocks and starts no threads.
+//!
+//! # Examples
+//!
+//! ```
+//! use mcplink::jsonrpc::{Message, Parsed};
+//!
+//! let text = br#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"2"}}"#;
+//! let Parsed::Single(Ok(message)) = Parsed::read(text.to_vec(), 64) else {
+//!     panic!("the text is a batch, or no message")
+//! };
+//! let Message::Request(request) = message else { panic!("the message is no request") };
+//! assert_eq!(request.id().as_i64(), Some(1));
+//! assert_eq!((request.method(), request.params()), ("tools/list", r#"{"cursor":"2"}"#));
+//! ```
 
 #[cfg(fuzzing)]
 pub mod fuzzing;

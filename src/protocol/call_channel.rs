@@ -35,6 +35,21 @@ pub(crate) enum Outcome {
 }
 
 /// Progress of a request, as the peer reported it.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::client::{CallOptions, Progress};
+///
+/// fn percent(progress: &Progress) -> Option<f64> {
+///     Some(100.0 * progress.progress / progress.total?)
+/// }
+/// let options = CallOptions::new().on_progress(|progress| println!("{:?}", percent(&progress)));
+///
+/// let mut progress = Progress::new(3.0); // in a test of the function
+/// progress.total = Some(12.0);
+/// assert_eq!(percent(&progress), Some(25.0));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Progress {

@@ -13,6 +13,22 @@ use crate::sync::{Condvar, Mutex};
 /// thread, for example when the user presses Escape. One token may serve many calls. The token of a
 /// [`Responder`](super::Responder) shows whether the peer cancelled the request. Clones share one
 /// flag. A cancelled token stays cancelled.
+///
+/// # Examples
+///
+/// ```
+/// use std::thread;
+/// use std::time::Duration;
+///
+/// use mcplink::client::{CallOptions, CancelToken};
+///
+/// let cancel = CancelToken::new();
+/// let options = CallOptions::new().cancel_with(&cancel); // for a call
+///
+/// let escape = cancel.clone();
+/// thread::spawn(move || escape.cancel());
+/// assert!(cancel.wait(Duration::from_secs(60)));
+/// ```
 #[derive(Clone, Default)]
 pub struct CancelToken(Arc<Shared>);
 

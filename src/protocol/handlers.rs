@@ -25,6 +25,24 @@ type UnheardFn = dyn Fn(&Error) + Send + Sync;
 /// [`request`](Self::request) and [`notification`](Self::notification) take user code, which may
 /// block. User code runs on threads that the connection starts on demand. Request handlers run in
 /// parallel. Notification handlers run one at a time and in order.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::protocol::{Connection, Handlers, RequestOptions};
+/// use mcplink::transport::memory;
+/// use serde_json::json;
+///
+/// let handlers = Handlers::new().request("echo", |request, responder| {
+///     _ = responder.respond(&json!({ "you said": request.params() }));
+/// });
+/// let (here, there) = memory::pair();
+/// let server = Connection::server().handlers(handlers).open(there)?;
+/// let client = Connection::client().open(here)?;
+/// let result = client.peer().request("echo", &json!({}), RequestOptions::new())?;
+/// assert_eq!(result.as_str(), r#"{"you said":"{}"}"#);
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 #[derive(Clone, Default)]
 pub struct Handlers {
     requests: Table<RequestHandler>,

@@ -11,6 +11,22 @@ use super::cancel::CancelToken;
 ///
 /// The calls of a client have further options: see
 /// [`client::CallOptions`](crate::client::CallOptions).
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use mcplink::protocol::{Peer, RequestOptions};
+///
+/// fn rebuild(peer: &Peer) -> mcplink::Result<()> {
+///     let options = RequestOptions::new()
+///         .timeout(Duration::from_secs(10)) // without progress
+///         .max_timeout(Duration::from_secs(3600))
+///         .on_progress(|progress| println!("{} files", progress.progress));
+///     peer.request("rebuild", &serde_json::json!({}), options).map(drop)
+/// }
+/// ```
 #[must_use]
 pub struct RequestOptions<'a> {
     pub(super) timeout: Option<Duration>,

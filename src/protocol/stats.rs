@@ -3,6 +3,23 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A snapshot of a connection's counters. All counters start at 0 when the connection is opened.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::client::{CallOptions, Client};
+/// # use mcplink::server::Server;
+/// # use mcplink::transport::memory;
+///
+/// # let server = Server::builder("quiet", "1.0").build()?;
+/// # let (here, there) = memory::pair();
+/// # let connection = server.open(there)?;
+/// # let client = Client::connect(here)?;
+/// client.ping(CallOptions::new())?;
+/// let stats = client.stats();
+/// assert_eq!((stats.calls_in_flight, stats.late_responses, stats.noise), (0, 0, 0));
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
