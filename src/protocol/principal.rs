@@ -12,6 +12,23 @@ use crate::shares::Client;
 /// ([`HttpOptions::authorization`](crate::server::http::HttpOptions::authorization),
 /// [`HttpOptions::authenticate`](crate::server::http::HttpOptions::authenticate)), or by a host
 /// that serves a connection for a user ([`Server::open_for`](crate::server::Server::open_for)).
+///
+/// # Examples
+///
+/// ```
+/// use std::time::{Duration, SystemTime};
+///
+/// use mcplink::server::{Principal, Server};
+/// use mcplink::transport::memory;
+///
+/// let ada = Principal::new("ada")
+///     .scopes(["files:read files:write"])
+///     .expires_at(SystemTime::now() + Duration::from_secs(3600));
+/// assert!(ada.has_scope("files:read"));
+/// let (here, there) = memory::pair();
+/// let connection = Server::builder("files", "1.0").build()?.open_for(ada, there)?;
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal(Arc<Known>);
 

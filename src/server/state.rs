@@ -30,6 +30,19 @@ const HEAD: usize = 1 + KEY_ID + NONCE;
 
 /// A secret key that encrypts and authenticates the state of calls while clients answer input
 /// requests. Replicas that serve the same clients must share their keys.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::server::{Server, StateKey};
+///
+/// // The first key seals states. Every key opens states, so the key can be changed.
+/// # let (new, old) = ([1; 32], [2; 32]);
+/// let server = Server::builder("shop", "1.0")
+///     .state_keys(&[StateKey::new(new), StateKey::new(old)])
+///     .build()?;
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct StateKey([u8; 32]);
 

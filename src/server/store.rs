@@ -53,6 +53,21 @@ pub trait StateStore: Send + Sync {
 }
 
 /// A [`StateStore`] in the memory of this process. The default capacity is 10,000 states.
+///
+/// # Examples
+///
+/// ```
+/// use std::num::NonZeroUsize;
+///
+/// use mcplink::server::{MemoryStateStore, Server};
+///
+/// // Each state takes a place until it expires (`ServerBuilder::state_lifetime`).
+/// let states = NonZeroUsize::new(100_000).expect("not zero");
+/// let server = Server::builder("shop", "1.0")
+///     .state_store(MemoryStateStore::new(states).part_percent(10))
+///     .build()?;
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct MemoryStateStore {
     capacity: usize,

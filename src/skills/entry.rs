@@ -15,6 +15,19 @@ use crate::schema::{JsonObject, Skill, SkillResource, SkillResources};
 /// The limits for one skill. Every client has to accept skills up to the default limits.
 ///
 /// Spec: Extensions, Skills, "Limits".
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::schema::{JsonObject, Skill, SkillResources};
+/// use mcplink::skills::{SkillEntry, SkillLimits};
+///
+/// let limits = SkillLimits::default().max_files(1000).max_bytes(64 << 20);
+/// # let front_matter: JsonObject = serde_json::from_str(r#"{"name":"a","description":"b"}"#)?;
+/// let skill = Skill::new("skill://a/SKILL.md", front_matter, SkillResources::Dynamic);
+/// let entry = SkillEntry::new(skill, &limits)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SkillLimits {

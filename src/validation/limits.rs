@@ -3,6 +3,19 @@
 use std::time::Duration;
 
 /// Limits of the built-in validator on schemas, and on checks with these schemas.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use mcplink::client::Client;
+/// use mcplink::validation::{SchemaLimits, Validator};
+///
+/// let mut limits = SchemaLimits::default();
+/// limits.max_time = Duration::from_millis(100);
+/// let builder = Client::builder("host", "1.0").validator(Validator::json_schema_within(limits));
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SchemaLimits {

@@ -9,6 +9,18 @@ use crate::schema::ProtocolVersion;
 /// An address at which clients reach the server.
 ///
 /// **Unstable**: the shape of cards is experimental, and this type may change in any release.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::server::http::{CardInput, CardRemote, ServerCard};
+/// use serde_json::json;
+///
+/// let tenant = CardInput::new().description("The name of your company").required();
+/// let remote = CardRemote::new("https://{tenant}.example.com/mcp").variable("tenant", tenant);
+/// assert_eq!(json!(remote)["variables"]["tenant"]["isRequired"], true);
+/// let card = ServerCard::new("com.example/shop", "Orders of a shop").remote(remote);
+/// ```
 #[derive(Clone, Debug, Serialize)]
 pub struct CardRemote {
     #[serde(rename = "type")]
@@ -33,6 +45,20 @@ pub(super) struct CardHeader {
 /// A value that the user gives before connecting: a variable in a URL, or a header field.
 ///
 /// **Unstable**: the shape of cards is experimental, and this type may change in any release.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::server::http::{CardInput, CardRemote};
+/// use serde_json::json;
+///
+/// let region = CardInput::new().choices(["eu", "us"]).default_value("eu");
+/// let key = CardInput::new().description("The key of your account").required().secret();
+/// let remote = CardRemote::new("https://{region}.example.com/mcp")
+///     .variable("region", region)
+///     .header("X-Api-Key", key);
+/// assert_eq!(json!(remote)["variables"]["region"]["default"], "eu");
+/// ```
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CardInput {

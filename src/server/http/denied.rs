@@ -14,6 +14,19 @@ pub(super) const BEARER: &str = "Bearer";
 pub(super) const DPOP: &str = "DPoP";
 
 /// The reason why a request is refused. The reason decides the HTTP response.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::server::Principal;
+/// use mcplink::server::http::{Denied, HttpOptions};
+///
+/// let options = HttpOptions::new().authenticate(|request| match request.value("X-Api-Key") {
+///     Some(b"f0f4a1b5") => Ok(Principal::new("ada")),
+///     Some(_) => Err(Denied::forbidden()),
+///     None => Err(Denied::unauthorized("ApiKey realm=\"files\"")),
+/// });
+/// ```
 #[derive(Clone, Debug)]
 pub struct Denied(pub(super) Why);
 

@@ -38,6 +38,22 @@ pub(super) enum Access {
 }
 
 /// The options of a server over HTTP. The defaults suit a server for clients on this machine.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::server::Server;
+/// use mcplink::server::http::HttpOptions;
+///
+/// // Behind a reverse proxy that serves `https://example.com/tools`.
+/// let options = HttpOptions::new()
+///     .path("/tools")
+///     .allowed_hosts(["example.com"])
+///     .health("/healthz");
+/// options.check()?;
+/// let listening = Server::builder("clock", "1.0").build()?.listen_http("127.0.0.1:0", options)?;
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct HttpOptions {
     pub(super) path: String,

@@ -47,6 +47,21 @@ where
 }
 
 /// The rights that a valid access token grants.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::server::Principal;
+/// use mcplink::server::http::{Denied, Grant, TokenVerifier};
+///
+/// // A verifier may also ask the authorization server.
+/// let verifier = |token: &str| match token {
+///     "k7Zq" => Ok(Grant::new(Principal::new("ada"), ["https://files.example/mcp"])),
+///     _ => Err(Denied::invalid_token("it is unknown")),
+/// };
+/// let grant: Grant = verifier.verify("k7Zq").expect("the token is known");
+/// assert_eq!(grant.principal().name(), "ada");
+/// ```
 #[derive(Clone, Debug)]
 pub struct Grant {
     pub(super) principal: Principal,

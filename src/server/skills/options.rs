@@ -9,6 +9,22 @@ use crate::skills::{FrontMatterParser, SkillLimits};
 
 /// The options of the skills that a server publishes. See
 /// [`ServerBuilder::skill_options`](crate::server::ServerBuilder::skill_options).
+///
+/// # Examples
+///
+/// ```
+/// use std::num::NonZeroUsize;
+///
+/// use mcplink::server::Server;
+/// use mcplink::server::skills::SkillOptions;
+/// use mcplink::skills::SkillLimits;
+///
+/// let options = SkillOptions::default()
+///     .page_size(NonZeroUsize::new(20).expect("not zero"))
+///     .limits(SkillLimits::default().max_bytes(64 << 20));
+/// let server = Server::builder("billing", "1.0").skill_options(options).build()?;
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct SkillOptions {
     pub(super) directory_read: bool,

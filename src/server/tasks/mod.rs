@@ -42,6 +42,22 @@ pub(super) use self::start::need_tasks;
 pub(super) use self::store::Tasks;
 
 /// The options of tasks. See [`ServerBuilder::tasks`](super::ServerBuilder::tasks).
+///
+/// # Examples
+///
+/// ```
+/// use std::num::NonZeroUsize;
+/// use std::time::Duration;
+///
+/// use mcplink::server::{Server, TaskOptions};
+///
+/// let options = TaskOptions::default()
+///     .max_tasks(NonZeroUsize::new(100).expect("not zero"))
+///     .lifetime(Duration::from_secs(600))
+///     .poll_interval(Duration::from_secs(2));
+/// let server = Server::builder("studio", "1.0").tasks(options).build()?;
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct TaskOptions {
     max_tasks: usize,

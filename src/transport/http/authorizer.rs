@@ -147,6 +147,21 @@ impl fmt::Debug for OutgoingRequest<'_> {
 
 /// The header fields with the credentials of one request. Debug output and errors do not show the
 /// values.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::Result;
+/// use mcplink::transport::http::{Authorizer, CredentialWait, Credentials, OutgoingRequest};
+///
+/// struct Tenant(String);
+///
+/// impl Authorizer for Tenant {
+///     fn authorize(&self, _: &OutgoingRequest<'_>, _: &CredentialWait) -> Result<Credentials> {
+///         Credentials::bearer(&self.0)?.field("x-tenant", "acme")
+///     }
+/// }
+/// ```
 #[derive(Clone, Default)]
 pub struct Credentials {
     pub(super) fields: Vec<(HeaderName, HeaderValue)>,

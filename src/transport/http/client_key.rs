@@ -11,6 +11,22 @@ use crate::shares::Client;
 /// An authenticated principal is one client. Without a principal, each network address is one
 /// client, and each session at an address is one too. Sessions at one address share the limits of
 /// the address. Therefore opening sessions does not turn one address into many clients.
+///
+/// # Examples
+///
+/// ```
+/// use std::net::IpAddr;
+///
+/// use mcplink::transport::http::ClientKey;
+///
+/// // For `Service::client`: the requests of a user count together, from all addresses.
+/// fn client(user: Option<&str>, address: ClientKey) -> ClientKey {
+///     user.map_or(address, ClientKey::principal)
+/// }
+/// let address = ClientKey::address(Some(IpAddr::from([192, 0, 2, 7])));
+/// assert_eq!(client(None, address.clone()), address);
+/// assert_eq!(client(Some("ada"), address), ClientKey::principal("ada"));
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ClientKey {
     group: Client,

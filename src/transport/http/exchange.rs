@@ -13,6 +13,21 @@ use super::ClientKey;
 use crate::error::Result;
 
 /// An HTTP request with its complete body. The `Debug` output contains no credentials.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::server::http::StaticTokens;
+/// use mcplink::transport::http::HttpRequest;
+///
+/// let headers = [("Authorization", &b"Bearer f0f4a1b5"[..])];
+/// let request = HttpRequest::new("POST", "/mcp").headers(&headers).body(b"{}".to_vec());
+///
+/// // For example in a test of the function for `HttpOptions::authenticate`.
+/// let tokens = StaticTokens::new().token("f0f4a1b5", "ada");
+/// let principal = tokens.check(&request).expect("the token is known");
+/// assert_eq!(principal.name(), "ada");
+/// ```
 #[non_exhaustive]
 pub struct HttpRequest<'a> {
     /// The HTTP method, as the client sent it. Methods are case-sensitive.
@@ -94,6 +109,22 @@ impl fmt::Debug for HttpRequest<'_> {
 
 /// The status and the header fields of a response. The writer adds the length, connection and date
 /// fields.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::transport::http::{HttpRequest, ResponseHead, ResponseWriter, Service};
+///
+/// #[derive(Debug)]
+/// struct Greeting;
+///
+/// impl Service for Greeting {
+///     fn serve(&self, _: HttpRequest<'_>, mut response: Box<dyn ResponseWriter>) {
+///         let head = ResponseHead::new(200).header("Content-Type", "text/plain");
+///         _ = response.respond(&head, b"hello");
+///     }
+/// }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ResponseHead {

@@ -179,6 +179,22 @@ impl fmt::Debug for HttpClientRequest<'_> {
 }
 
 /// The response of a server to a request of an [`HttpClient`].
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::Result;
+/// use mcplink::transport::http::{HttpClient, HttpClientRequest, HttpClientResponse};
+///
+/// /// A client for tests, which reaches no server.
+/// struct Nowhere;
+///
+/// impl HttpClient for Nowhere {
+///     fn send(&self, _: &HttpClientRequest<'_>) -> Result<HttpClientResponse> {
+///         HttpClientResponse::new(404, &b"not here"[..]).header("content-type", "text/plain")
+///     }
+/// }
+/// ```
 pub struct HttpClientResponse {
     status: u16,
     headers: HeaderMap,

@@ -7,6 +7,19 @@ use crate::transport::http::Network;
 
 /// The limits of a listener. The documentation of each limit says what happens when the limit is
 /// exceeded. A refused connection gets an HTTP error and is closed.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::server::http::HttpOptions;
+/// use mcplink::transport::http::HttpLimits;
+///
+/// let mut limits = HttpLimits::default();
+/// limits.max_body_bytes = 1 << 20;
+/// let options = HttpOptions::new().limits(limits);
+/// options.check()?;
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct HttpLimits {
@@ -178,6 +191,19 @@ fn percent_of(percent: usize, bound: usize) -> usize {
 }
 
 /// The current counts of a listener, and its totals since the listener was opened.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::server::Server;
+/// use mcplink::server::http::HttpOptions;
+///
+/// let server = Server::builder("clock", "1.0").build()?;
+/// let listening = server.listen_http("127.0.0.1:0", HttpOptions::new())?;
+/// let stats = listening.stats();
+/// assert_eq!((stats.connections, stats.refused), (0, 0));
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HttpStats {

@@ -83,6 +83,24 @@ const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 /// An HTTP server: a listening socket, its connections, and the threads that serve them. Dropping
 /// the listener closes it.
+///
+/// # Examples
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::Duration;
+///
+/// use mcplink::server::Server;
+/// use mcplink::server::http::HttpOptions;
+/// use mcplink::transport::http::{HttpLimits, HttpListener};
+///
+/// // `Server::listen_http` does this. A custom service can also serve other paths.
+/// let service = Server::builder("clock", "1.0").build()?.http_service(HttpOptions::new());
+/// let listener = HttpListener::bind("127.0.0.1:0", Arc::new(service), HttpLimits::default())?;
+/// assert!(listener.local_addr().port() > 0);
+/// listener.shutdown(Duration::from_secs(5));
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 pub struct HttpListener {
     shared: Arc<Shared<Connection>>,
     /// The handle of the poller thread, until the thread is joined. A shutdown holds the lock while
