@@ -27,6 +27,17 @@ const ASSERTION_LIFE: u64 = 60;
 
 /// A client that was registered with an authorization server beforehand. Its credentials are sent
 /// only to that authorization server.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::auth::{OAuth, RegisteredClient, Secret};
+///
+/// # let from_vault = || Secret::new("s3cret");
+/// let client = RegisteredClient::new("https://login.example", "report").secret(from_vault());
+/// let oauth = OAuth::client_credentials(client).scopes(["reports:write"]).build()?;
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct RegisteredClient {
     /// The issuer identifier of the authorization server. `None` means the first issuer that the

@@ -51,6 +51,21 @@ impl SubjectToken {
 type SubjectHook = Box<dyn Fn() -> Result<SubjectToken> + Send + Sync>;
 
 /// The identity provider of an organization, and the registration of this client with it.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::auth::{IdentityProvider, OAuth, RegisteredClient, Secret, SubjectToken};
+///
+/// # fn id_token_of_user() -> mcplink::Result<String> { Ok(String::new()) }
+/// let at_provider = RegisteredClient::new("https://idp.example", "editor").secret("s3cret");
+/// let provider = IdentityProvider::new("https://idp.example/token", at_provider, || {
+///     Ok(SubjectToken::IdToken(Secret::new(id_token_of_user()?)))
+/// });
+/// let at_server = RegisteredClient::new("https://login.example", "editor-7").secret("t0ken");
+/// let oauth = OAuth::enterprise(provider, at_server).build()?;
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 pub struct IdentityProvider {
     token_endpoint: String,
     client: RegisteredClient,

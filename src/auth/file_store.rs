@@ -43,6 +43,20 @@ const MAX_BYTES: u64 = 1 << 20;
 ///
 /// The files are as safe as the user's account, like the keys of `ssh`. Where the system has a key
 /// chain, a [`Store`] that uses the key chain is safer.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::auth::{Browser, FileStore, OAuth};
+///
+/// # let folder = std::env::temp_dir().join(format!("mcplink-example-{}", std::process::id()));
+/// // The user need not log in again when the program starts again.
+/// let store = FileStore::new(&folder)?;
+/// let oauth = OAuth::login(Browser::new()).store(store).build()?;
+/// # drop(oauth);
+/// # std::fs::remove_dir_all(folder)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct FileStore {
     folder: PathBuf,

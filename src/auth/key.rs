@@ -45,6 +45,18 @@ pub trait Signer: Send + Sync {
 }
 
 /// A private key in memory. `Debug` does not show the key.
+///
+/// # Examples
+///
+/// ```no_run
+/// use mcplink::auth::{OAuth, RegisteredClient, Secret, SigningKey};
+///
+/// let pem = Secret::new(std::fs::read_to_string("/etc/report/key.pem")?);
+/// let key = SigningKey::from_pem(&pem)?.id("2026-05");
+/// let client = RegisteredClient::new("https://login.example", "nightly-report").key(key);
+/// let oauth = OAuth::client_credentials(client).build()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct SigningKey {
     pair: Pair,
     id: Option<String>,

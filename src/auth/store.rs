@@ -57,6 +57,21 @@ pub trait Store: Send + Sync {
 }
 
 /// A store in memory. Its content is lost when the store is dropped.
+///
+/// # Examples
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use mcplink::auth::{Browser, MemoryStore, OAuth, RegisteredClient};
+///
+/// // Both kinds of login use one store.
+/// let store = Arc::new(MemoryStore::new());
+/// let oauth = OAuth::login(Browser::new()).store(Arc::clone(&store)).build()?;
+/// let client = RegisteredClient::new("https://login.example", "batch").secret("s3cret");
+/// let batch = OAuth::client_credentials(client).store(store).build()?;
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 #[derive(Default)]
 pub struct MemoryStore(Mutex<HashMap<String, Secret>>);
 

@@ -20,6 +20,22 @@ pub(crate) enum RequestKind {
 }
 
 /// A message between a connection and its transport, with the data that only the transport needs.
+///
+/// # Examples
+///
+/// ```
+/// use std::sync::mpsc;
+///
+/// use mcplink::transport::{Received, SessionMessage};
+/// use mcplink::{Error, ErrorKind, Result};
+///
+/// // A custom transport (`Receiver::receive`) whose messages come from a queue.
+/// fn receive(queue: &mpsc::Receiver<Vec<u8>>) -> Result<Received> {
+///     let gone = |_| Error::new(ErrorKind::Closed, "the peer has gone");
+///     let text = queue.recv().map_err(gone)?;
+///     Ok(Received::Message(SessionMessage::new(text)))
+/// }
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct SessionMessage {

@@ -110,6 +110,33 @@ impl Transport for Box<dyn Transport> {
 }
 
 /// The parts of an open transport.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::transport::{Limits, Transport, TransportParts};
+/// # use std::{collections::VecDeque, time::Instant};
+/// # use mcplink::{Result, transport::{Sender, SessionMessage}};
+/// # #[derive(Debug)]
+/// # struct Counted(Box<dyn Transport>);
+/// # #[derive(Debug)]
+/// # struct CountingSender(Box<dyn Sender>, u64);
+/// # impl Sender for CountingSender {
+/// #     fn send(&mut self, queue: &mut VecDeque<SessionMessage>, until: Instant) -> Result<()> {
+/// #         self.1 += queue.len() as u64;
+/// #         self.0.send(queue, until)
+/// #     }
+/// # }
+///
+/// // A transport that wraps another one, and replaces the part that sends.
+/// impl Transport for Counted {
+///     fn open(self: Box<Self>, limits: &Limits) -> mcplink::Result<TransportParts> {
+///         let inner = self.0.open(limits)?;
+///         let sender = Box::new(CountingSender(inner.sender, 0));
+///         Ok(TransportParts::new(inner.receiver, sender, inner.control))
+///     }
+/// }
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct TransportParts {
@@ -247,6 +274,17 @@ pub trait Control: Send + Sync + fmt::Debug {
 }
 
 /// The limits of a connection. Each field documents its default, and the effect at the limit.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::client::Client;
+/// use mcplink::transport::Limits;
+///
+/// let mut limits = Limits::default();
+/// limits.max_message_bytes = 64 << 20;
+/// let builder = Client::builder("host", "1.0").limits(limits);
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Limits {

@@ -34,6 +34,18 @@ const PEER: &str = "client on standard input";
 ///
 /// Spec: Transports, "stdio" (every revision). Only messages go to standard output; standard error
 /// may be used for logging.
+///
+/// # Examples
+///
+/// ```no_run
+/// use mcplink::server::Server;
+/// use mcplink::transport::Stdio;
+///
+/// // Like `Server::serve_stdio`, but standard output is not redirected to standard error.
+/// let server = Server::builder("clock", "1.0").build()?;
+/// server.serve(Stdio::new().claim(false))?;
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Stdio {
     redirects: bool,

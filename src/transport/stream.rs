@@ -40,6 +40,26 @@ const RETRY: Duration = Duration::from_millis(1);
 /// | [`new`](Self::new) | by the streams' own timeouts | no |
 ///
 /// Spec: Transports, "Custom Transports" (every revision).
+///
+/// # Examples
+///
+/// ```
+/// use std::net::{TcpListener, TcpStream};
+///
+/// use mcplink::client::{CallOptions, Client};
+/// use mcplink::transport::Stream;
+/// # use mcplink::server::Server;
+///
+/// # let server = Server::builder("weather", "1.0").build()?;
+/// let listener = TcpListener::bind("127.0.0.1:0")?;
+/// let here = TcpStream::connect(listener.local_addr()?)?;
+/// let (there, _) = listener.accept()?;
+///
+/// let connection = server.open(Stream::tcp(there)?)?;
+/// let client = Client::connect(Stream::tcp(here)?.named("weather"))?;
+/// client.ping(CallOptions::new())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Stream {
     kind: Kind,

@@ -26,6 +26,20 @@ pub enum Direction {
 }
 
 /// A message that a [`Tap`] shows to its hook.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::transport::{Direction, SessionMessage, Tapped};
+///
+/// // A custom transport can show its own messages to the hook of a `Tap`.
+/// fn show(message: &Tapped<'_>) -> String {
+///     let sign = if message.direction == Direction::Outgoing { '>' } else { '<' };
+///     format!("{sign} {} {}", message.number, message.text_lossy())
+/// }
+/// let message = SessionMessage::new(b"{}".to_vec());
+/// assert_eq!(show(&Tapped::outgoing(7, &message)), "> 7 {}");
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Tapped<'a> {

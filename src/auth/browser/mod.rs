@@ -28,6 +28,20 @@ type ShowHook = Arc<dyn Fn(&Login<'_>) + Send + Sync>;
 /// The redirect URI is `http://127.0.0.1:PORT/callback`. Some authorization servers accept only one
 /// spelling of this URI: [`host`](Self::host), [`port`](Self::port) and [`path`](Self::path) choose
 /// the three parts. Whatever the URI, only this machine can reach the loopback server.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::auth::{Browser, OAuth};
+///
+/// // A client that was registered with the redirect URI `http://127.0.0.1:3118/login`.
+/// let browser = Browser::new()
+///     .port(3118)
+///     .path("/login")?
+///     .show(|login| eprintln!("If no browser opens, visit {}", login.url()));
+/// let oauth = OAuth::login(browser).build()?;
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 #[derive(Clone, Default)]
 #[must_use]
 pub struct Browser {

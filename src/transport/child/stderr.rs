@@ -33,6 +33,17 @@ const CALLBACK_PATIENCE: Duration = Duration::from_secs(1);
 /// The destination of a child's standard error.
 ///
 /// Output on standard error is not a sign of failure: servers use it for logging.
+///
+/// # Examples
+///
+/// ```no_run
+/// use mcplink::client::Client;
+/// use mcplink::transport::{Child, Stderr};
+///
+/// let log = Stderr::lines(|line| println!("weather-server: {line}"));
+/// let client = Client::connect(Child::new("weather-server").stderr(log))?;
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub enum Stderr {
@@ -78,6 +89,19 @@ impl fmt::Debug for StderrLines {
 /// the child has ended.
 ///
 /// The text is empty when standard error is not captured. Clones share the content.
+///
+/// # Examples
+///
+/// ```no_run
+/// use mcplink::client::Client;
+/// use mcplink::transport::Child;
+///
+/// let child = Child::new("weather-server");
+/// let stderr = child.stderr_tail();
+/// let client = Client::connect(child)?;
+/// println!("{}", stderr.text()); // at any time
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct StderrTail(Arc<Tail>);
 
