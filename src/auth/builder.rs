@@ -24,6 +24,21 @@ use crate::transport::http::proxies::Proxies;
 use crate::transport::http::tls::Roots;
 
 /// A builder for an [`OAuth`]: the grant, the registration of the client, and limits.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use mcplink::auth::{Browser, OAuth};
+///
+/// let oauth = OAuth::login(Browser::new())
+///     .client_name("My editor")
+///     .scopes(["files:read"])
+///     .login_timeout(Duration::from_secs(120))
+///     .build()?;
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 #[must_use]
 pub struct OAuthBuilder {
     grant: Box<dyn Grant>,

@@ -25,6 +25,18 @@ const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 const PROFILE: &str = "urn:ietf:params:oauth:grant-profile:id-jag";
 
 /// The token that the user got from the identity provider at sign-on.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::auth::{IdentityProvider, RegisteredClient, Secret, SubjectToken};
+///
+/// # let id_token = "eyJ…".to_owned();
+/// let client = RegisteredClient::new("https://idp.example", "editor").secret("s3cret");
+/// let provider = IdentityProvider::new("https://idp.example/token", client, move || {
+///     Ok(SubjectToken::IdToken(Secret::new(id_token.clone())))
+/// });
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum SubjectToken {

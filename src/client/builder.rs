@@ -27,6 +27,22 @@ use crate::transport::{Limits, Threads, Transport};
 use crate::validation::Validator;
 
 /// A builder that configures and connects a client.
+///
+/// # Examples
+///
+/// ```no_run
+/// use std::time::Duration;
+///
+/// use mcplink::client::Client;
+/// use mcplink::schema::Root;
+/// use mcplink::transport::Child;
+///
+/// let client = Client::builder("my-editor", "2.1")
+///     .on_list_roots(|_| Ok(vec![Root::new("file:///home/ada/project")]))
+///     .call_timeout(Duration::from_secs(20))
+///     .connect(Child::new("weather-server"))?;
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 #[derive(Clone)]
 #[must_use = "a client that is not connected does nothing"]
 pub struct ClientBuilder {

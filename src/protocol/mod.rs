@@ -88,6 +88,22 @@ const SLOW_HANDLER: Duration = Duration::from_secs(30);
 /// A connection to one peer over one transport.
 ///
 /// Clones are handles to the same connection. Dropping the last handle closes the connection.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::protocol::{Connection, Handlers, RequestOptions};
+/// use mcplink::transport::memory;
+/// use serde_json::json;
+///
+/// let (here, there) = memory::pair();
+/// let served = Handlers::new().request("now", |_, responder| _ = responder.respond(&json!(12)));
+/// let server = Connection::server().handlers(served).open(there)?;
+/// let client = Connection::client().open(here)?;
+/// let result = client.peer().request("now", &json!({}), RequestOptions::new())?;
+/// assert_eq!(result.as_str(), "12");
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Connection(Arc<Owner>);
 
@@ -100,6 +116,22 @@ impl Drop for Owner {
 }
 
 /// The builder of a [`Connection`].
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use mcplink::protocol::{Connection, Handlers};
+/// use mcplink::transport::memory;
+///
+/// let (_here, there) = memory::pair();
+/// let connection = Connection::server()
+///     .handlers(Handlers::new().notification("stop", |peer, _| println!("{} stops", peer.name())))
+///     .write_timeout(Duration::from_secs(10))
+///     .open(there)?;
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct ConnectionBuilder {
     handlers: Arc<Handlers>,

@@ -72,6 +72,21 @@ impl ElicitRequestParams {
 
 object! {
     /// The params of an elicitation with a form (form mode).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{ElicitRequestFormParams, ElicitResult, ElicitSchema};
+    ///
+    /// // For `ClientBuilder::on_elicit`: shows the form, and returns the values of the user.
+    /// fn fill_in(question: &ElicitRequestFormParams) -> mcplink::Result<ElicitResult> {
+    ///     let form = ElicitSchema::of(&question.requested_schema)?;
+    ///     println!("{}: {} fields", question.message, form.properties.len());
+    ///     let answer = ElicitResult::accept(&form.defaults())?;
+    ///     question.check_answer(&answer)?;
+    ///     Ok(answer)
+    /// }
+    /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct ElicitRequestFormParams {
         mode: Option<FormMode> [since V2025_11_25],
@@ -232,6 +247,22 @@ required!(ElicitAction);
 
 object! {
     /// The user's answer: the result of `elicitation/create`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::schema::{ElicitRequestParams, ElicitResult};
+    /// use mcplink::server::{AskError, Context};
+    ///
+    /// #[derive(serde::Deserialize)]
+    /// struct Seat { row: u8 }
+    ///
+    /// fn row(context: &Context, question: ElicitRequestParams) -> Result<Option<u8>, AskError> {
+    ///     let answer: ElicitResult = context.elicit("seat", question)?;
+    ///     let seat: Option<Seat> = answer.read()?; // `None` if the user did not accept
+    ///     Ok(seat.map(|seat| seat.row))
+    /// }
+    /// ```
     #[derive(Clone, Debug)]
     pub struct ElicitResult {
         /// The action of the user.

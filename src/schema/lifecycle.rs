@@ -71,9 +71,9 @@ object! {
     /// };
     ///
     /// // By hand. A `Client` finds out which revision the server speaks.
-    /// fn initialize(peer: &Peer, newest: ProtocolVersion) -> mcplink::Result<InitializeResult> {
-    ///     let name = Implementation::new("probe", "1.0");
-    ///     let params = InitializeRequestParams::new(newest, ClientCapabilities::default(), name);
+    /// fn initialize(peer: &Peer, me: Implementation) -> mcplink::Result<InitializeResult> {
+    ///     let newest = ProtocolVersion::V2025_11_25;
+    ///     let params = InitializeRequestParams::new(newest, ClientCapabilities::default(), me);
     ///     read_json(&peer.request("initialize", &params, RequestOptions::new())?)
     /// }
     /// ```

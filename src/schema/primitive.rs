@@ -149,6 +149,20 @@ impl<'de> Deserialize<'de> for ElicitSchema {
 }
 
 /// The schema of one field of a form.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::schema::{ElicitSchema, JsonSchema, PrimitiveSchemaDefinition};
+///
+/// // A client shows a form: each field has a schema of one of these kinds.
+/// let text = r#"{"type":"object","properties":{"age":{"type":"integer","minimum":0}}}"#;
+/// let form = ElicitSchema::of(&JsonSchema::parse(text)?)?;
+/// let (name, field) = &form.properties[0];
+/// let PrimitiveSchemaDefinition::Number(number) = field else { panic!("{name} is no number") };
+/// assert!(number.is_integer() && number.minimum == Some(0.0));
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum PrimitiveSchemaDefinition {

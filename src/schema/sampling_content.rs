@@ -320,6 +320,20 @@ impl FitTo for ToolResultContent {
 
 /// The content of a message: one block, or several blocks since 2025-11-25. A received array of one
 /// block is also written as an array.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::schema::{ImageContent, Role, SamplingContent, SamplingMessage};
+///
+/// // One block converts by itself; several blocks are a list.
+/// let question = SamplingMessage::new(Role::User, "What is in the picture?");
+/// assert_eq!(question.content.blocks().len(), 1);
+///
+/// let blocks = vec!["Describe:".into(), ImageContent::new(b"png", "image/png").into()];
+/// let both = SamplingMessage::new(Role::User, SamplingContent::Many(blocks));
+/// assert_eq!(both.content.blocks().len(), 2);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum SamplingContent {

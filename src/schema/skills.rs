@@ -131,6 +131,19 @@ impl Skill {
 }
 
 /// The files of a skill: a manifest, or the word `dynamic`.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::schema::{SkillResource, SkillResources};
+/// use mcplink::skills::Digest;
+///
+/// let digest = Digest::of(b"# Refunds").to_string();
+/// let file = SkillResource::new("skill://refunds/SKILL.md", digest, 9);
+/// let SkillResources::Manifest(files) = SkillResources::from(vec![file]) else { panic!() };
+/// assert_eq!(files[0].size, 9);
+/// assert_eq!(serde_json::json!(SkillResources::Dynamic), "dynamic");
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum SkillResources {

@@ -36,6 +36,26 @@ use crate::validation::Validator;
 
 /// A builder for a [`Server`]. Invalid settings are reported only when the server is created, by
 /// [`build`](Self::build) or [`serve_stdio`](Self::serve_stdio).
+///
+/// # Examples
+///
+/// ```
+/// # #[cfg(feature = "schemars")]
+/// # fn main() -> mcplink::Result<()> {
+/// use mcplink::schema::Resource;
+/// use mcplink::server::Server;
+/// use serde_json::Value;
+///
+/// let server = Server::builder("notes", "1.0")
+///     .instructions("Notes are in English.")
+///     .tool("add", "Adds a note", |note: Value, _| format!("added {note}"))
+///     .resource(Resource::new("notes://today", "today"), |_, _| "Buy milk.")
+///     .build()?;
+/// # Ok(())
+/// # }
+/// # #[cfg(not(feature = "schemars"))]
+/// # fn main() {}
+/// ```
 #[must_use = "a server that is not built serves nobody"]
 pub struct ServerBuilder {
     pub(super) inner: Inner,

@@ -113,6 +113,23 @@ use crate::schema::{
 use crate::transport::{Stdio, Transport};
 
 /// An MCP server. Cloning is cheap, and all clones share the state of the server.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::client::Client;
+/// use mcplink::schema::Resource;
+/// use mcplink::server::Server;
+/// # use mcplink::transport::memory;
+///
+/// let server = Server::builder("notes", "1.0").build()?;
+/// # let (here, there) = memory::pair();
+/// let connection = server.open(there)?; // to a client
+/// server.add_resource(Resource::new("notes://today", "today"), |_, _| "Buy milk.")?;
+/// let result = Client::connect(here)?.read_resource("notes://today")?;
+/// assert_eq!(result.contents[0].as_text(), Some("Buy milk."));
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Server(Arc<Inner>);
 

@@ -119,6 +119,33 @@ impl<T: ToolOutput> ToolOutput for Result<T, HandlerError> {
 ///
 /// A number that JSON can't represent (infinite or NaN) is a failure of the tool. For a resource,
 /// the client gets an internal error.
+///
+/// # Examples
+///
+/// ```
+/// # #[cfg(feature = "schemars")]
+/// # fn main() -> mcplink::Result<()> {
+/// use mcplink::server::{Json, Server};
+/// # use mcplink::client::Client;
+/// # use mcplink::transport::memory;
+/// use serde_json::json;
+///
+/// #[derive(serde::Serialize, schemars::JsonSchema)]
+/// struct Time { hour: u8 }
+///
+/// let server = Server::builder("clock", "1.0")
+///     .tool("now", "Tells the time", |(), _| Json(Time { hour: 12 }))
+///     .build()?;
+/// # let (here, there) = memory::pair();
+/// # let connection = server.open(there)?;
+/// # let client = Client::connect(here)?;
+/// let result = client.call_tool("now", &json!({}))?;
+/// assert_eq!(result.read_structured()?, Some(json!({ "hour": 12 })));
+/// # Ok(())
+/// # }
+/// # #[cfg(not(feature = "schemars"))]
+/// # fn main() {}
+/// ```
 // M-TOOL-S-20
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(

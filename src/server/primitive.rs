@@ -4,6 +4,19 @@ use super::error_map::resource_not_found;
 use crate::error::{Excerpt, RpcError};
 
 /// An item that a server offers: a tool, prompt, resource or template.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::schema::Resource;
+/// use mcplink::server::{Primitive, Server};
+///
+/// let server = Server::builder("files", "1.0")
+///     .resource(Resource::new("files:///plan", "plan"), |_, _| "Rest on Sunday.")
+///     .require_scopes(Primitive::Resource("files:///plan"), ["files:read"])
+///     .build()?;
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Primitive<'a> {

@@ -267,6 +267,23 @@ impl<T: ResourceOutput> ResourceOutput for Result<T, HandlerError> {
 /// request to this server. The hint is no access control: check the principal in the handler.
 ///
 /// Spec: Server Features, Utilities, "Caching" (2026-07-28).
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use mcplink::schema::{CacheHint, CacheScope, Resource};
+/// use mcplink::server::{Cached, Server};
+///
+/// let an_hour = CacheHint::new(Duration::from_secs(3600), CacheScope::Public);
+/// let server = Server::builder("docs", "1.0")
+///     .resource(Resource::new("docs://terms", "terms"), move |_, _| {
+///         Cached("Be kind.", an_hour.clone())
+///     })
+///     .build()?;
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 #[expect(
     clippy::exhaustive_structs,

@@ -42,6 +42,19 @@ pub fn pair() -> (Memory, Memory) {
 }
 
 /// One end of an in-memory connection. [`pair`] creates both ends.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::client::{CallOptions, Client};
+/// use mcplink::server::Server;
+/// use mcplink::transport::memory;
+///
+/// let (here, there) = memory::pair();
+/// let connection = Server::builder("clock", "1.0").build()?.open(there)?;
+/// Client::connect(here)?.ping(CallOptions::new())?;
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Memory {
     ends: Arc<Ends>,

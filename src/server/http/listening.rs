@@ -18,6 +18,19 @@ const FAREWELL: Duration = Duration::from_millis(500);
 
 /// An HTTP server that listens for clients of a [`Server`]. Dropping the `HttpServer` calls
 /// [`close`](Self::close).
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::server::Server;
+/// use mcplink::server::http::{HttpOptions, HttpServer};
+///
+/// let server = Server::builder("clock", "1.0").build()?;
+/// let listening: HttpServer = server.listen_http("127.0.0.1:0", HttpOptions::new())?;
+/// println!("clients reach the server at {}", listening.url());
+/// listening.close();
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 pub struct HttpServer {
     server: Server,
     service: HttpService,

@@ -44,6 +44,22 @@ use crate::transport::{Control, Sender, SessionMessage};
 struct UnknownSession;
 
 /// A service that answers HTTP requests for a server. Clones are cheap, and share all sessions.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::server::Server;
+/// use mcplink::server::http::{HttpOptions, HttpService};
+/// use mcplink::transport::http::{HttpRequest, ResponseWriter, Service as _};
+///
+/// // The web server of the host passes the requests for `/mcp` on.
+/// fn pass_on(service: &HttpService, body: Vec<u8>, response: Box<dyn ResponseWriter>) {
+///     service.serve(HttpRequest::new("POST", "/mcp").body(body), response);
+/// }
+/// let service = Server::builder("clock", "1.0").build()?.http_service(HttpOptions::new());
+/// assert_eq!(service.sessions(), 0);
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct HttpService(Arc<Served>);
 

@@ -9,6 +9,18 @@ use super::HttpRequest;
 use crate::error::{Error, ErrorKind, Excerpt};
 
 /// A range of network addresses, such as `10.0.0.0/8` or `2001:db8::/32`, or a single address.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::server::http::HttpOptions;
+/// use mcplink::transport::http::Network;
+///
+/// let proxies: Network = "10.0.0.0/8".parse()?;
+/// assert!(proxies.contains([10, 1, 2, 3].into()));
+/// let options = HttpOptions::new().trusted_proxies([proxies]);
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
     address: IpAddr,
