@@ -19,13 +19,17 @@ use crate::schema::{JsonObject, Skill, SkillResource, SkillResources};
 /// # Examples
 ///
 /// ```
-/// use mcplink::schema::{JsonObject, Skill, SkillResources};
-/// use mcplink::skills::{SkillEntry, SkillLimits};
+/// use mcplink::ErrorKind;
+/// use mcplink::schema::{Skill, SkillResource};
+/// use mcplink::skills::{Digest, SkillEntry, SkillLimits};
+/// # let front_matter = serde_json::from_str(r#"{"name":"a","description":"b"}"#)?;
 ///
-/// let limits = SkillLimits::default().max_files(1000).max_bytes(64 << 20);
-/// # let front_matter: JsonObject = serde_json::from_str(r#"{"name":"a","description":"b"}"#)?;
-/// let skill = Skill::new("skill://a/SKILL.md", front_matter, SkillResources::Dynamic);
-/// let entry = SkillEntry::new(skill, &limits)?;
+/// let limits = SkillLimits::default().max_files(10).max_bytes(1000);
+/// # let digest = Digest::of(b"").to_string();
+/// let file = SkillResource::new("skill://a/SKILL.md", digest, 1001);
+/// let skill = Skill::new("skill://a/SKILL.md", front_matter, vec![file]);
+/// let error = SkillEntry::new(skill, &limits).unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Limit);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

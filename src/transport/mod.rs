@@ -114,26 +114,45 @@ impl Transport for Box<dyn Transport> {
 /// # Examples
 ///
 /// ```
+/// use std::sync::Arc;
+///
 /// use mcplink::transport::{Limits, Transport, TransportParts};
-/// # use std::{collections::VecDeque, time::Instant};
-/// # use mcplink::{Result, transport::{Sender, SessionMessage}};
+/// # use std::{collections::VecDeque, sync::mpsc, time::{Duration, Instant}};
+/// # use mcplink::transport::{Control, Received, Receiver, Sender, SessionMessage};
+/// # use mcplink::{Error, ErrorKind, Result};
+/// # fn gone() -> Error { Error::new(ErrorKind::Closed, "the peer has gone") }
 /// # #[derive(Debug)]
-/// # struct Counted(Box<dyn Transport>);
+/// # struct Queues { incoming: mpsc::Receiver<Vec<u8>>, outgoing: mpsc::Sender<Vec<u8>> }
 /// # #[derive(Debug)]
-/// # struct CountingSender(Box<dyn Sender>, u64);
-/// # impl Sender for CountingSender {
-/// #     fn send(&mut self, queue: &mut VecDeque<SessionMessage>, until: Instant) -> Result<()> {
-/// #         self.1 += queue.len() as u64;
-/// #         self.0.send(queue, until)
+/// # struct Incoming(mpsc::Receiver<Vec<u8>>);
+/// # impl Receiver for Incoming {
+/// #     fn receive(&mut self, _: Option<Duration>) -> Result<Received> {
+/// #         let text = self.0.recv().map_err(|_| gone())?;
+/// #         Ok(Received::Message(SessionMessage::new(text)))
 /// #     }
 /// # }
+/// # #[derive(Debug)]
+/// # struct Outgoing(mpsc::Sender<Vec<u8>>);
+/// # impl Sender for Outgoing {
+/// #     fn send(&mut self, queue: &mut VecDeque<SessionMessage>, _: Instant) -> Result<()> {
+/// #         let mut messages = queue.drain(..);
+/// #         messages.try_for_each(|message| self.0.send(message.text).map_err(|_| gone()))
+/// #     }
+/// # }
+/// # #[derive(Debug)]
+/// # struct Ends;
+/// # impl Control for Ends {
+/// #     fn peer(&self) -> String { "queue".to_owned() }
+/// #     fn close(&self) {}
+/// # }
 ///
-/// // A transport that wraps another one, and replaces the part that sends.
-/// impl Transport for Counted {
-///     fn open(self: Box<Self>, limits: &Limits) -> mcplink::Result<TransportParts> {
-///         let inner = self.0.open(limits)?;
-///         let sender = Box::new(CountingSender(inner.sender, 0));
-///         Ok(TransportParts::new(inner.receiver, sender, inner.control))
+/// // A custom transport of two queues. `Incoming` implements `Receiver`, `Outgoing` implements
+/// // `Sender`, and `Ends` implements `Control`.
+/// impl Transport for Queues {
+///     fn open(self: Box<Self>, _: &Limits) -> mcplink::Result<TransportParts> {
+///         let receiver = Box::new(Incoming(self.incoming));
+///         let sender = Box::new(Outgoing(self.outgoing));
+///         Ok(TransportParts::new(receiver, sender, Arc::new(Ends)))
 ///     }
 /// }
 /// ```

@@ -41,7 +41,7 @@ const PEER: &str = "client on standard input";
 /// use mcplink::server::Server;
 /// use mcplink::transport::Stdio;
 ///
-/// // Like `Server::serve_stdio`, but standard output is not redirected to standard error.
+/// // The program prints nothing itself, so standard output need not be redirected.
 /// let server = Server::builder("clock", "1.0").build()?;
 /// server.serve(Stdio::new().claim(false))?;
 /// # Ok::<(), mcplink::Error>(())

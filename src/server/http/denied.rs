@@ -18,13 +18,12 @@ pub(super) const DPOP: &str = "DPoP";
 /// # Examples
 ///
 /// ```
-/// use mcplink::server::Principal;
-/// use mcplink::server::http::{Denied, HttpOptions};
+/// use mcplink::server::http::{Denied, HttpOptions, StaticTokens};
 ///
-/// let options = HttpOptions::new().authenticate(|request| match request.value("X-Api-Key") {
-///     Some(b"f0f4a1b5") => Ok(Principal::new("ada")),
-///     Some(_) => Err(Denied::forbidden()),
-///     None => Err(Denied::unauthorized("ApiKey realm=\"files\"")),
+/// let tokens = StaticTokens::new().token("f0f4a1b5", "ada").token("00c3d2e1", "eve");
+/// let options = HttpOptions::new().authenticate(move |request| match tokens.check(request)? {
+///     locked if locked.name() == "eve" => Err(Denied::forbidden()),
+///     principal => Ok(principal),
 /// });
 /// ```
 #[derive(Clone, Debug)]

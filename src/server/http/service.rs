@@ -52,12 +52,12 @@ struct UnknownSession;
 /// use mcplink::server::http::{HttpOptions, HttpService};
 /// use mcplink::transport::http::{HttpRequest, ResponseWriter, Service as _};
 ///
-/// // The web server of the host passes the requests for `/mcp` on.
-/// fn pass_on(service: &HttpService, body: Vec<u8>, response: Box<dyn ResponseWriter>) {
-///     service.serve(HttpRequest::new("POST", "/mcp").body(body), response);
+/// // The web server of the host passes on the requests for the path of the options.
+/// fn pass_on(service: &HttpService, request: HttpRequest<'_>, response: Box<dyn ResponseWriter>) {
+///     service.serve(request, response);
 /// }
-/// let service = Server::builder("clock", "1.0").build()?.http_service(HttpOptions::new());
-/// assert_eq!(service.sessions(), 0);
+/// let server = Server::builder("clock", "1.0").build()?;
+/// let service = server.http_service(HttpOptions::new().path("/clock"));
 /// # Ok::<(), mcplink::Error>(())
 /// ```
 #[derive(Clone)]

@@ -113,6 +113,21 @@ pub struct SkippedSkill {
 
 /// The result of [`Server::reload_skills`](crate::server::Server::reload_skills): the skills that
 /// were added, changed or removed. Each skill is given by the URI of its `SKILL.md`.
+///
+/// # Examples
+///
+/// ```no_run
+/// use mcplink::server::Server;
+/// use mcplink::server::skills::{SkillChanges, SkillFolder};
+///
+/// let folder = SkillFolder::new("/usr/share/billing/skills");
+/// let server = Server::builder("billing", "1.0").skills(folder).build()?;
+/// let changes: SkillChanges = server.reload_skills()?;
+/// if !changes.is_empty() {
+///     println!("new: {:?}, removed: {:?}", changes.added, changes.removed);
+/// }
+/// # Ok::<(), mcplink::Error>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct SkillChanges {
