@@ -371,7 +371,7 @@ static void completes()
         const std::string id(task->task_id());
         auto waiting = client->task_wait_start(id.c_str(), "long", nullptr), asked = client->task_status_start(id.c_str(), nullptr);
         CHECK(worked(waiting) && worked(asked));
-        CHECK(mcplink::call::wait_any({&*waiting}, 60s).value() == 0 && waiting->wait(60s)->text() == "at last");
+        CHECK(*mcplink::call::wait_any({&*waiting}, 60s) == 0 && waiting->wait(60s)->text() == "at last");
         CHECK(asked->wait(60s)->json()["taskId"].str() == id && client->task_status(id.c_str())->json()["status"].str() == "completed");
         CHECK(client->task_wait(id.c_str(), nullptr)->text() == "at last");
         auto cancelled = client->task_cancel_start("none", nullptr);
@@ -535,8 +535,8 @@ static void guards()
             CHECK(failed_with(answer.elicit("none", mcplink::form(nullptr)), MCPLINK_E_INVALID));
             CHECK(answer.notify("notifications/progress", R"({"progressToken":1,"progress":1})"));
             CHECK(failed_with(answer.elicit("none", mcplink::form("?").field("a", MCPLINK_PARAM_OBJECT)), MCPLINK_E_INVALID));
-            auto sure = answer.confirm("sure", "Sure?").value();
-            auto content = answer.elicit("which", form).value();
+            auto sure = *answer.confirm("sure", "Sure?");
+            auto content = *answer.elicit("which", form);
             if (!sure || !content) return;
             CHECK(answer.text(std::string(*sure ? "sure " : "unsure ") + std::string((*content)["one"].str())));
         }));
@@ -565,7 +565,7 @@ static void guards()
         CHECK(client->list_tools()->json()["tools"].size() == 4);
         cache.clear();
         CHECK(session->notify("notifications/message", R"({"level":"info","data":1})") && server->end_subscriptions());
-        CHECK(!server->elicitation_complete("none").value() && failed_with(client->require_extension("com.example/none"), MCPLINK_E_UNSUPPORTED));
+        CHECK(!*server->elicitation_complete("none") && failed_with(client->require_extension("com.example/none"), MCPLINK_E_UNSUPPORTED));
         CHECK(failed_with(client->list_skills(), MCPLINK_E_UNSUPPORTED) && failed_with(client->list_directory("a://b"), MCPLINK_E_UNSUPPORTED));
         CHECK(failed_with(client->get_skill("skill://a/SKILL.md"), MCPLINK_E_UNSUPPORTED) && server->skipped_skills()->view().size() == 0);
         CHECK(server->reload_skills()->view()["added"].size() == 0 && failed_with(server->add_folder(" ", "a"), MCPLINK_E_INVALID));
