@@ -125,12 +125,16 @@ static mcplink_status_t fetch_it(void *user, mcplink_fetch_t *fetch)
     return MCPLINK_OK;
 }
 
+static atomic_int begun_threads;
+static struct counter ended_threads = COUNTER;
+
 /* The same, on a thread of the host's own. */
 static void *fetch_on_thread(void *kept)
 {
     int seven = 7;
     CHECK(fetch_it(&seven, kept) == MCPLINK_OK);
     mcplink_fetch_free(kept);
+    counter_add(&ended_threads);
     return NULL;
 }
 
@@ -140,6 +144,7 @@ static mcplink_status_t fetch_later(void *user, mcplink_fetch_t *fetch)
     pthread_attr_t detached;
     (void)user;
     CHECK(pthread_attr_init(&detached) == 0 && pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED) == 0);
+    begun_threads++;
     CHECK(pthread_create(&thread, &detached, fetch_on_thread, mcplink_fetch_keep(fetch)) == 0);
     CHECK(pthread_attr_destroy(&detached) == 0);
     return MCPLINK_OK;
@@ -424,6 +429,8 @@ int main(void)
     closing_inside();
     contradictions();
     logins();
+    /* The threads of the host close their files after the library has let go of them. */
+    CHECK(counter_wait(&ended_threads, begun_threads));
     CHECK(connections == 0 && open_count() == fds);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
