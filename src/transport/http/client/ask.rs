@@ -104,7 +104,7 @@ pub(super) struct Asking {
     /// The number of times that the authorizer repeated the request.
     attempt: u32,
     /// The failure of the first attempt, if the server had closed the reused connection.
-    lost: Option<Failed>,
+    lost: Option<Box<Failed>>,
     stage: Stage,
 }
 
@@ -114,7 +114,14 @@ enum Stage {
     Unsent,
     Sent(Sent),
     /// The server has answered with another status than success.
-    Refused(Box<PoolSlot>, Response<()>, Credentials),
+    Refused(Box<Refused>),
+}
+
+/// A response with another status than success, and the connection with its unread body.
+struct Refused {
+    lane: Box<PoolSlot>,
+    response: Response<()>,
+    credentials: Credentials,
 }
 
 /// A request whose response has not begun.
@@ -129,7 +136,7 @@ impl Asking {
     pub(super) fn lane(&mut self) -> Option<&mut PoolSlot> {
         match &mut self.stage {
             Stage::Sent(sent) => Some(&mut sent.lane),
-            Stage::Unsent | Stage::Refused(..) => None,
+            Stage::Unsent | Stage::Refused(_) => None,
         }
     }
 }
@@ -163,10 +170,11 @@ impl ClientTransport {
             if !may_block && !self.needs_no_thread(ask, asking) {
                 return Ok(Step::Waits(Wait::Thread));
             }
-            let uri = asking.redirected.as_ref().unwrap_or(ask.uri).clone();
+            let redirected = asking.redirected.clone();
+            let uri = redirected.as_ref().unwrap_or(ask.uri);
             match std::mem::take(&mut asking.stage) {
                 Stage::Unsent => {
-                    let Some(stage) = self.send(ask, &uri, asking, context)? else {
+                    let Some(stage) = self.send(ask, uri, asking, context)? else {
                         return Ok(Step::Waits(Wait::Thread));
                     };
                     let is_sent = matches!(stage, Stage::Sent(_));
@@ -182,33 +190,34 @@ impl ClientTransport {
                         return Ok(Step::Waits(Wait::Input));
                     }
                     Ok(Some(response)) => {
-                        self.cookies.take(&uri, response.headers());
+                        self.cookies.take(uri, response.headers());
                         let Sent {
                             lane, credentials, ..
                         } = sent;
                         if !response.status().is_success() {
-                            asking.stage = Stage::Refused(lane, response, credentials);
+                            asking.stage = Stage::Refused(Box::new(Refused {
+                                lane,
+                                response,
+                                credentials,
+                            }));
                             continue;
                         }
                         let (head, ()) = response.into_parts();
-                        self.was_accepted(ask, &uri, &head, &credentials);
+                        self.was_accepted(ask, uri, &head, &credentials);
                         return Ok(Step::Done(Answer {
                             lane,
-                            uri,
+                            uri: uri.clone(),
                             status: head.status,
                             headers: head.headers,
                         }));
                     }
                     Err(failed) => self.lose(ask, asking, failed, sent.is_reused, context)?,
                 },
-                Stage::Refused(lane, response, credentials) => {
-                    lane.line.set_polled(false);
-                    match self.redirect(&uri, &response) {
-                        Some(next) => self.follow(asking, next, lane, context)?,
-                        None => {
-                            let refused = (lane, response, credentials);
-                            self.learn_from_refusal(ask, asking, &uri, refused, context)?;
-                        }
+                Stage::Refused(refused) => {
+                    refused.lane.line.set_polled(false);
+                    match self.redirect(uri, &refused.response) {
+                        Some(next) => self.follow(asking, next, refused.lane, context)?,
+                        None => self.learn_from_refusal(ask, asking, uri, *refused, context)?,
                     }
                 }
             }
@@ -223,7 +232,7 @@ impl ClientTransport {
                 Stage::Sent(_) => true,
                 // An idle connection has room for a short request.
                 Stage::Unsent => asking.lost.is_none() && ask.body.len() <= BUFFER,
-                Stage::Refused(..) => false,
+                Stage::Refused(_) => false,
             }
     }
 
@@ -236,6 +245,9 @@ impl ClientTransport {
         asking: &mut Asking,
         context: Context<'_>,
     ) -> Result<Option<Stage>> {
+        if context.mode == Mode::NonBlocking && !self.lanes.has_idle() {
+            return Ok(None);
+        }
         let cancel_handle = context.cancel_handle;
         let credentials = self.credentials(ask, uri, asking.attempt, cancel_handle)?;
         let request = self.request(ask, uri, &credentials)?;
@@ -245,21 +257,21 @@ impl ClientTransport {
             NextCheck::At(deadline) => Some(deadline),
             NextCheck::Over => return Err(self.nobody_waits().sent(was_sent)),
         };
-        let lane = match context.mode {
-            Mode::NonBlocking => self.lanes.take_open(),
-            Mode::Blocking | Mode::Parking => Some(self.lanes.take()),
-        };
-        let Some(mut lane) = lane else {
-            return Ok(None);
-        };
+        let mut lane = self.lanes.take();
         if asking.lost.is_some() {
             lane.line.close();
+        }
+        let is_reused = lane.line.is_open();
+        if !is_reused && context.mode == Mode::NonBlocking {
+            return Ok(None);
         }
         if !cancel_handle.engage(lane.brake()) {
             return Err(self.nobody_waits().sent(was_sent));
         }
-        let is_reused = lane.line.is_open();
-        if let Err(failed) = self.lanes.send(&mut lane, request, ask.body, deadline) {
+        let sent = self
+            .lanes
+            .send(&mut lane, request, ask.body, deadline, is_reused);
+        if let Err(failed) = sent {
             self.lose(ask, asking, failed, is_reused, context)?;
             return Ok(Some(Stage::Unsent));
         }
@@ -283,7 +295,7 @@ impl ClientTransport {
     ) -> Result<()> {
         if is_reused && failed.is_loss() && ask.may_repeat(&failed) {
             context.cancel_handle.release();
-            asking.lost = Some(failed);
+            asking.lost = Some(Box::new(failed));
             return Ok(());
         }
         failed.sent |= asking.lost.as_ref().is_some_and(|lost| lost.sent);
@@ -332,9 +344,14 @@ impl ClientTransport {
         ask: &Ask<'_>,
         asking: &mut Asking,
         uri: &Uri,
-        (lane, response, credentials): (Box<PoolSlot>, Response<()>, Credentials),
+        refused: Refused,
         context: Context<'_>,
     ) -> Result<()> {
+        let Refused {
+            lane,
+            response,
+            credentials,
+        } = refused;
         let (cancel_handle, status) = (context.cancel_handle, response.status().as_u16());
         let (error, fields) = self.refusal(ask, lane, cancel_handle, response, &credentials);
         let error = tell_wait(error, &fields);

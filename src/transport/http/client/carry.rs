@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use ureq::http::{Method, StatusCode, header};
+use ureq::http::{Method, StatusCode, Uri, header};
 
 use super::ask::{Answer, Asking, Context, Step, Wait};
 use super::pool::PoolSlot;
@@ -17,17 +17,13 @@ use crate::transport::message::RequestKind;
 use crate::transport::{Received, SessionMessage};
 
 /// The progress of an exchange.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "each exchange has one, which seldom moves"
-)]
 pub(super) enum Carrying {
-    /// The request is sent, or its response is awaited. The answer arrives on another stream if
-    /// the flag is set (HTTP+SSE).
-    Asking(Asking, bool),
+    /// The request is sent, or its response is awaited. If there is an endpoint (HTTP+SSE), the
+    /// answer arrives on another stream.
+    Asking(Asking, Option<Uri>),
     /// The body of the answer is JSON, of which a part was read.
     Json(Answer, Vec<u8>),
-    Stream(Streaming),
+    Stream(Box<Streaming>),
     /// The exchange has ended. The rest of the body has to be read from the connection, if there is
     /// one.
     Over(Option<Box<PoolSlot>>),
@@ -58,8 +54,8 @@ impl Carrying {
 impl ClientTransport {
     /// Returns the state of an exchange that has not begun.
     pub(super) fn begin_exchange(&self) -> Carrying {
-        let is_elsewhere = self.state.lock().endpoint.is_some();
-        Carrying::Asking(Asking::default(), is_elsewhere)
+        let endpoint = self.state.lock().endpoint.clone();
+        Carrying::Asking(Asking::default(), endpoint)
     }
 
     /// Continues an exchange, and delivers the messages of the server's answer, until the answer is
@@ -73,9 +69,7 @@ impl ClientTransport {
     ) -> Result<Step<ExchangeOutcome>> {
         loop {
             match std::mem::replace(carrying, Carrying::Over(None)) {
-                Carrying::Asking(mut asking, is_elsewhere) => {
-                    let endpoint = self.state.lock().endpoint.clone();
-                    let endpoint = endpoint.filter(|_| is_elsewhere);
+                Carrying::Asking(mut asking, endpoint) => {
                     let ask = Ask {
                         method: Method::POST,
                         uri: endpoint.as_ref().unwrap_or(&self.http.url),
@@ -87,11 +81,11 @@ impl ClientTransport {
                     let answer = match self.step_of_ask(&ask, &mut asking, context)? {
                         Step::Done(answer) => answer,
                         Step::Waits(wait) => {
-                            *carrying = Carrying::Asking(asking, is_elsewhere);
+                            *carrying = Carrying::Asking(asking, endpoint);
                             return Ok(Step::Waits(wait));
                         }
                     };
-                    if is_elsewhere {
+                    if endpoint.is_some() {
                         *carrying = Carrying::Over(self.finish(answer.lane, context));
                         return Ok(Step::Done(ExchangeOutcome::Elsewhere));
                     }
@@ -139,7 +133,7 @@ impl ClientTransport {
         }
         if answer.is_of("text/event-stream") {
             let streaming = Streaming::new(answer, self.longest_message());
-            return Ok(Carrying::Stream(streaming));
+            return Ok(Carrying::Stream(Box::new(streaming)));
         }
         let kind = answer.content_type();
         if kind.is_empty() {

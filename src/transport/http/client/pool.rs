@@ -123,15 +123,8 @@ impl Pool {
         lane
     }
 
-    /// Takes an idle connection that is open, if there is one.
-    pub(super) fn take_open(&self) -> Option<Box<PoolSlot>> {
-        loop {
-            let (mut lane, since) = self.free.lock().pop_back()?;
-            let is_fresh = about_now().saturating_duration_since(since) <= IDLE;
-            if is_fresh && lane.line.is_open() {
-                return Some(lane);
-            }
-        }
+    pub(super) fn has_idle(&self) -> bool {
+        !self.free.lock().is_empty()
     }
 
     /// Returns a connection to the pool, after its response was read to the end. Closes at most one
@@ -157,7 +150,7 @@ impl Pool {
         drop(free);
     }
 
-    /// Sends a request. Connects to the server first if necessary. Connecting takes at most
+    /// Sends a request. Connects to the server first, unless `is_open`. Connecting takes at most
     /// `connect_timeout`, and ends at `deadline` at the latest. If the host has an HTTP client,
     /// that client sends the request, and the head of the response has arrived on return.
     pub(super) fn send(
@@ -166,27 +159,28 @@ impl Pool {
         request: Request<()>,
         text: &[u8],
         deadline: Option<Instant>,
+        is_open: bool,
     ) -> Result<(), Failed> {
         if let Some(client) = &self.client {
             return lane.send_with(&**client, request, text, deadline);
         }
         lane.is_post = request.method() == Method::POST;
         lane.has_sent = false;
-        let connected = self.connect(lane, request.uri(), deadline);
+        let connected = match is_open {
+            true => Ok(()),
+            false => self.connect(lane, request.uri(), deadline),
+        };
         let sent = connected.and_then(|()| lane.line.send(request, text, &mut lane.has_sent));
         sent.map_err(|error| lane.failed(error))
     }
 
-    /// Connects to the server, unless the connection is still open.
+    /// Replaces the connection by a new connection to the server.
     fn connect(
         &self,
         lane: &mut PoolSlot,
         uri: &Uri,
         deadline: Option<Instant>,
     ) -> Result<(), Error> {
-        if lane.line.is_open() {
-            return Ok(());
-        }
         lane.line.close();
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         // The wait ends a little later than the deadline, so that the deadline counts as passed

@@ -119,7 +119,7 @@ pub(super) struct Streaming {
     pauses: Pauses,
     /// The stream, unless it is broken.
     open: Option<OpenStream>,
-    broken: Option<BrokenStream>,
+    broken: Option<Box<BrokenStream>>,
 }
 
 struct OpenStream {
@@ -251,12 +251,12 @@ impl ClientTransport {
                     }
                     let retry = streaming.reader.retry();
                     streaming.pauses.ended(begun.elapsed(), came, retry);
-                    streaming.broken = Some(BrokenStream {
+                    streaming.broken = Some(Box::new(BrokenStream {
                         unfinished,
                         last: None,
                         until: Instant::now() + streaming.pauses.next(retry),
                         asking: Asking::default(),
-                    });
+                    }));
                     context.watched.begin_anew();
                 }
             }
@@ -305,12 +305,10 @@ impl ClientTransport {
                 }
                 Err(error) if Refusal::passes(&error) => {
                     pauses.refused();
-                    *broken = Some(BrokenStream {
-                        last: Some(error),
-                        until: Instant::now() + pauses.next(reader.retry()),
-                        asking: Asking::default(),
-                        unfinished: here.unfinished,
-                    });
+                    here.last = Some(error);
+                    here.until = Instant::now() + pauses.next(reader.retry());
+                    here.asking = Asking::default();
+                    *broken = Some(here);
                     context.watched.begin_anew();
                 }
                 Err(error) => return Err(going_on_failed(here.unfinished, Some(error))),
