@@ -201,8 +201,7 @@ pub struct Http {
 impl Http {
     fn open(maker: Maker) -> Result<Self> {
         let server = Server::listening(maker)?;
-        let open = || Connection::open(server.address());
-        let mut connections = (0..IN_FLIGHT).map(|_| open()).collect::<Result<Vec<_>>>()?;
+        let mut connections = vec![Connection::open(server.address())?];
         let first = &mut connections[0];
         first.send(server.address(), None, &initialize())?;
         let head = first.receive()?;
@@ -223,6 +222,11 @@ impl Http {
         } else {
             1
         };
+        // Servers close connections that are not used for long, so these are opened when they are needed.
+        while self.connections.len() < calls {
+            let connection = Connection::open(self.server.address())?;
+            self.connections.push(connection);
+        }
         for connection in &mut self.connections[..calls] {
             let (line, _) = line_of(workload, self.next_id, text);
             self.next_id += 1;
