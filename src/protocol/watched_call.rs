@@ -191,9 +191,14 @@ impl Call {
             Some(message) => {
                 let (handle, registration) = (Arc::clone(&cancel_handle), Arc::clone(registration));
                 watched.exchange = Some(Arc::clone(&cancel_handle));
-                core.start_exchange(message, &cancel_handle, move |carried| {
+                let started = core.start_exchange(message, &cancel_handle, move |carried| {
                     ending.end_exchange(carried, &handle, &registration);
-                })?;
+                });
+                if let Err(error) = started {
+                    // Nothing was sent, so there is nothing to cancel.
+                    watched.may_cancel = false;
+                    return Err(error);
+                }
             }
             None => ending.enforce(&cancel_handle, registration)?,
         }

@@ -16,6 +16,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -70,8 +71,7 @@ struct State {
     /// The time when work was last taken from the queue, or when the queue stopped being empty.
     taken_at: Option<Instant>,
     parked: FxHashMap<usize, Box<Exchange>>,
-    /// The times at which parked exchanges continue, with their keys. The key of an exchange that
-    /// has already continued is ignored.
+    /// The times at which parked exchanges continue, with their keys.
     timed: BTreeSet<(Instant, usize)>,
     /// The keys of parked exchanges that have to continue now.
     woken: Vec<usize>,
@@ -147,6 +147,9 @@ impl State {
     #[expect(clippy::vec_box, reason = "an exchange is large, and stays in its box")]
     fn take_due(&mut self, events: &Events) -> Vec<Box<Exchange>> {
         let mut keys = std::mem::take(&mut self.woken);
+        if !keys.is_empty() {
+            self.timed.retain(|(_, key)| !keys.contains(key));
+        }
         keys.extend(events.iter().map(|event| event.key));
         let now = Instant::now();
         while self.timed.first().is_some_and(|(at, _)| *at <= now) {
@@ -191,7 +194,7 @@ impl Parking {
         if let Some(thread) = thread
             && thread.thread().id() != thread::current().id()
         {
-            // The thread runs nothing that panics.
+            // The thread catches panics.
             _ = thread.join();
         }
         self.senders.close(Some(Instant::now() + CLOSING));
@@ -234,7 +237,9 @@ impl Shared {
                 return;
             };
             for exchange in due {
-                transport.continue_exchange(exchange, Mode::NonBlocking);
+                let go_on = || transport.continue_exchange(exchange, Mode::NonBlocking);
+                // A fault in one exchange must not end the others. The panic was reported.
+                _ = catch_unwind(AssertUnwindSafe(go_on));
             }
             transport.relieve_senders();
         }
@@ -276,6 +281,9 @@ impl HttpTransport {
     fn start_poller(self: &Arc<Self>) -> Result<()> {
         let shared = &self.parking.shared;
         let mut state = shared.state.lock();
+        if state.is_stopped {
+            return Err(self.transport.nobody_waits());
+        }
         if state.poller.is_some() {
             return Ok(());
         }
