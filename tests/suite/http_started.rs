@@ -495,7 +495,6 @@ fn calls_of_the_oldest_transport_keep_their_limits() {
     });
 }
 
-// M-SUB-C-11
 #[test]
 fn subscriptions_need_few_threads() {
     const SUBSCRIPTIONS: usize = 40;

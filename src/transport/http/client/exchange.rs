@@ -81,18 +81,23 @@ impl HttpConnection {
         }
     }
 
-    /// Makes a poller report the next input, or the end of the connection. Returns the key of the
-    /// event: `key`, or the key under which the connection is registered already.
-    pub(super) fn arm(&mut self, poller: &Arc<Poller>, key: usize) -> io::Result<usize> {
+    /// Registers the connection with a poller. Returns the key of its events: `key`, or the key
+    /// under which the connection is registered already.
+    pub(super) fn register(&mut self, poller: &Arc<Poller>, key: usize) -> io::Result<usize> {
+        if let Some(registered) = &self.registered {
+            return Ok(registered.key());
+        }
         let socket = self.socket.as_ref().ok_or(io::ErrorKind::NotConnected)?;
-        let registered = match self.registered.take() {
-            Some(registered) => registered,
-            None => Registered::new(Arc::clone(&socket.stream), Arc::clone(poller), key)?,
-        };
-        registered.arm(true, false)?;
-        let key = registered.key();
+        let registered = Registered::new(Arc::clone(&socket.stream), Arc::clone(poller), key)?;
         self.registered = Some(registered);
         Ok(key)
+    }
+
+    /// Makes the poller report the next input, or the end of the connection.
+    pub(super) fn arm(&self) -> io::Result<()> {
+        let registered = self.registered.as_ref();
+        let registered = registered.ok_or(io::ErrorKind::NotConnected)?;
+        registered.arm(true, false)
     }
 
     /// Whether a read or the wait for a head failed only because the connection is polled and

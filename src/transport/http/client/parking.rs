@@ -57,9 +57,9 @@ struct Parking {
 
 #[derive(Default)]
 struct Shared {
-    /// Invariant: a connection is armed, and its exchange is entered in `parked`, under one lock.
-    /// So the poller, which takes the lock after an event, finds the exchange. The lock is not held
-    /// while an exchange continues or ends.
+    /// Invariant: a connection is armed, its shutdown handle is stored, and its exchange is entered
+    /// in `parked`, under one lock. So the reader thread, which takes the lock after an event or a
+    /// cancellation, finds the exchange. The lock is not held while an exchange continues or ends.
     state: Mutex<State>,
 }
 
@@ -413,11 +413,26 @@ impl HttpTransport {
     /// Parks an exchange until its connection has input, or is shut down.
     fn park(&self, mut exchange: Box<Exchange>) -> Result<(), Box<Ended>> {
         let mut state = self.parking.shared.state.lock();
-        let key = state.next_key();
-        let armed = match (&state.poller, exchange.carrying.lane()) {
-            (Some(poller), Some(lane)) if !state.is_stopped => lane.line.arm(poller, key),
+        let next_key = state.next_key();
+        let registered = match (&state.poller, exchange.carrying.lane()) {
+            (Some(poller), Some(lane)) if !state.is_stopped => {
+                let key = lane.line.register(poller, next_key);
+                key.map(|key| (key, lane))
+            }
             _ => Err(io::ErrorKind::NotConnected.into()),
         };
+        // The poller of Windows reports no event for a socket that was shut down on this side.
+        let armed = registered.and_then(|(key, lane)| {
+            let (brake, waking) = (lane.brake(), Arc::clone(&self.parking.shared));
+            let is_awaited = exchange.started.cancel_handle.engage(move || {
+                brake();
+                waking.wake(key);
+            });
+            match is_awaited {
+                true => lane.line.arm().map(|()| key),
+                false => Err(io::ErrorKind::NotConnected.into()),
+            }
+        });
         match armed {
             Ok(key) => {
                 state.parked.insert(key, exchange);
