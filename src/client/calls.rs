@@ -12,17 +12,15 @@ use super::mrtr::FirstRequest;
 use super::output_schemas::{self, ResultCheck};
 use super::paging::Pages;
 use super::request_meta::params_text;
-use super::supervisor::ping_method;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::jsonrpc::RawResult;
 use crate::jsonrpc::tokens::end_of_string;
 use crate::schema::tree;
 use crate::schema::{
-    CallToolResult, CompleteRequestParams, CompleteResult, EmptyResult, FitTo,
-    GetPromptRequestParams, GetPromptResult, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, LoggingLevel, Misfit, Prompt, ProtocolVersion,
-    ReadResourceRequestParams, ReadResourceResult, Resource, ResourceTemplate,
-    SetLevelRequestParams, Tool, method,
+    CallToolResult, CompleteRequestParams, CompleteResult, EmptyResult, GetPromptResult,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    LoggingLevel, Misfit, Prompt, ReadResourceRequestParams, ReadResourceResult, Resource,
+    ResourceTemplate, SetLevelRequestParams, Tool, method,
 };
 
 /// The params of a tool call, serialized in one pass.
@@ -98,7 +96,7 @@ impl Client {
     /// Returns an iterator over the pages of the tool list. A page is requested when the iterator
     /// reaches it.
     pub fn tool_pages<'a>(&self, options: CallOptions<'a>) -> Pages<'a, ListToolsResult> {
-        Pages::new(self.clone(), options)
+        Pages::new(self.clone(), options, None)
     }
 
     /// Calls a tool and waits for its result.
@@ -175,25 +173,11 @@ impl Client {
         &self,
         name: &str,
         arguments: &impl Serialize,
-        options: CallOptions<'_>,
-    ) -> Result<RawResult> {
-        self.call_tool_written(name, tool_params(name, arguments), options)
-    }
-
-    /// Calls a tool with params that [`tool_params`] has serialized. Returns the result as raw
-    /// JSON.
-    pub(crate) fn call_tool_written(
-        &self,
-        name: &str,
-        params: Result<String>,
         mut options: CallOptions<'_>,
     ) -> Result<RawResult> {
-        self.need_tools()?;
-        let params = params?;
-        let check = self.prepare_check(name, &mut options)?;
-        let result = self.call_tool_to_its_end(name, params, options, FirstRequest::Unsent)?;
-        self.check_tool_result(name, check, &result)?;
-        Ok(result)
+        let params = tool_params(name, arguments);
+        let prepared = self.prepare_tool(name, params, &mut options, Ok)?;
+        prepared.make(self, options)
     }
 
     /// Prepares the validation of a tool's result before the call. Returns the output schema and
@@ -303,7 +287,7 @@ impl Client {
     /// Returns an iterator over the pages of the resource list. A page is requested when the
     /// iterator reaches it.
     pub fn resource_pages<'a>(&self, options: CallOptions<'a>) -> Pages<'a, ListResourcesResult> {
-        Pages::new(self.clone(), options)
+        Pages::new(self.clone(), options, None)
     }
 
     /// Lists all resource templates, over all pages.
@@ -341,7 +325,7 @@ impl Client {
         &self,
         options: CallOptions<'a>,
     ) -> Pages<'a, ListResourceTemplatesResult> {
-        Pages::new(self.clone(), options)
+        Pages::new(self.clone(), options, None)
     }
 
     /// Reads a resource.
@@ -424,7 +408,7 @@ impl Client {
     /// Returns an iterator over the pages of the prompt list. A page is requested when the iterator
     /// reaches it.
     pub fn prompt_pages<'a>(&self, options: CallOptions<'a>) -> Pages<'a, ListPromptsResult> {
-        Pages::new(self.clone(), options)
+        Pages::new(self.clone(), options, None)
     }
 
     /// Gets a prompt with these argument values.
@@ -466,19 +450,12 @@ impl Client {
         arguments: &[(&str, &str)],
         options: CallOptions<'_>,
     ) -> Result<RawResult> {
-        self.need(
-            self.capabilities().prompts.is_some(),
-            "prompts",
-            method::PROMPTS_GET,
-        )?;
-        let params = arguments
-            .iter()
-            .fold(GetPromptRequestParams::new(name), |params, (key, value)| {
-                params.argument(*key, *value)
-            });
-        let result = self.call_raw(method::PROMPTS_GET, &params, options)?;
-        self.check_strictly::<GetPromptResult>(method::PROMPTS_GET, &result)?;
-        Ok(result)
+        let check = |client: &Self, result: RawResult| {
+            client.check_strictly::<GetPromptResult>(method::PROMPTS_GET, &result)?;
+            Ok(result)
+        };
+        self.prepare_prompt(name, arguments, check)?
+            .make(self, options)
     }
 
     /// Requests completions for an argument of a prompt or of a resource template.
@@ -529,20 +506,14 @@ impl Client {
     /// As [`complete`](Self::complete).
     pub fn complete_raw(
         &self,
-        mut params: CompleteRequestParams,
+        params: CompleteRequestParams,
         options: CallOptions<'_>,
     ) -> Result<RawResult> {
-        // Revision 2024-11-05 has completion, but no capability for it.
-        let may_try = self.revision() == ProtocolVersion::V2024_11_05;
-        self.need(
-            may_try || self.capabilities().completions.is_some(),
-            "completions",
-            method::COMPLETION_COMPLETE,
-        )?;
-        params.fit_to(self.revision());
-        let result = self.call_raw(method::COMPLETION_COMPLETE, &params, options)?;
-        self.check_strictly::<CompleteResult>(method::COMPLETION_COMPLETE, &result)?;
-        Ok(result)
+        let check = |client: &Self, result: RawResult| {
+            client.check_strictly::<CompleteResult>(method::COMPLETION_COMPLETE, &result)?;
+            Ok(result)
+        };
+        self.prepare_complete(params, check)?.make(self, options)
     }
 
     /// Sets the minimum level of log messages that the server sends.
@@ -593,8 +564,7 @@ impl Client {
     ///
     /// As [`call_tool`](Self::call_tool), except that no capability is required.
     pub fn ping(&self, options: CallOptions<'_>) -> Result<()> {
-        let method = ping_method(self.revision());
-        self.call::<EmptyResult>(method, &(), options).map(drop)
+        self.prepare_ping(|| Ok(()))?.make(self, options)
     }
 
     /// Sends a request of any method, with the `_meta` members of the library. Returns the result
@@ -643,7 +613,7 @@ impl Client {
         Ok(answer.result)
     }
 
-    pub(super) fn decode<R: DeserializeOwned>(&self, method: &str, text: &str) -> Result<R> {
+    pub(crate) fn decode<R: DeserializeOwned>(&self, method: &str, text: &str) -> Result<R> {
         let supervisor = &self.0.supervisor;
         let read = if supervisor.settings().strict {
             tree::read_strictly(text).map(|read| (read, Vec::new()))
@@ -677,7 +647,11 @@ impl Client {
 
     /// Parses a raw result in strict mode, so that deviations from the specification are refused.
     /// Otherwise does nothing.
-    fn check_strictly<R: DeserializeOwned>(&self, method: &str, text: &str) -> Result<()> {
+    pub(crate) fn check_strictly<R: DeserializeOwned>(
+        &self,
+        method: &str,
+        text: &str,
+    ) -> Result<()> {
         if self.0.supervisor.settings().strict {
             self.decode::<R>(method, text)?;
         }

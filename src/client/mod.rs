@@ -34,6 +34,7 @@ mod open_pages;
 mod output_schemas;
 mod paging;
 mod pending_call;
+mod prepared_call;
 mod request_meta;
 mod requester;
 mod restart;
@@ -64,7 +65,11 @@ pub use self::group::listing::{GroupItem, GroupList};
 pub use self::group::{Group, GroupEvent, GroupFailure, GroupNames, GroupSubscription};
 pub use self::handle::Client;
 pub use self::paging::{Items, ListPage, Pages};
+#[cfg(feature = "cffi")]
+pub(crate) use self::pending_call::CallListener;
 pub use self::pending_call::{CallEvent, PendingCall};
+#[cfg(feature = "cffi")]
+pub(crate) use self::prepared_call::PreparedCall;
 pub use self::requester::Requester;
 pub use self::restart::{ConnectionEvent, Restart};
 pub use self::subscription::Subscription;

@@ -58,6 +58,18 @@ pub(super) struct FirstAnswer {
     pub(super) result: Result<RawResult>,
 }
 
+impl FirstAnswer {
+    /// The length from which reading a result takes so long that a thread of its own reads it.
+    const LONG: usize = 64 << 10;
+
+    /// Whether the thread that received the response may also read it, while other messages wait.
+    pub(super) fn is_short(&self) -> bool {
+        self.result
+            .as_ref()
+            .map_or(true, |result| result.len() < Self::LONG)
+    }
+}
+
 impl FirstRequest {
     fn connection(&self) -> Option<&Arc<ClientConnection>> {
         match self {

@@ -128,6 +128,15 @@ impl Outputs {
         self.known.lock().tasks.contains(name)
     }
 
+    /// Whether the next call of a tool has to compile its output schema first, which may take long
+    /// and may run code of the host.
+    #[cfg(feature = "cffi")]
+    pub(super) fn needs_compiling(&self, name: &str) -> bool {
+        let known = self.known.lock();
+        let entry = known.schemas.get(name);
+        self.validator.is_some() && entry.is_some_and(|entry| entry.compiled.is_none())
+    }
+
     /// Returns the compiled output schema of a tool; `None` if no output schema is known.
     fn compiled(&self, name: &str) -> Option<Result<CompiledSchema>> {
         let validator = self.validator.as_ref()?;

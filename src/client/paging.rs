@@ -19,7 +19,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Client;
-use super::cache::{Fetch, Looked, Topic};
+use super::cache::{Looked, Topic};
 use super::call_options::CallOptions;
 use super::mrtr::FirstRequest;
 use super::request_meta::params_text;
@@ -186,67 +186,58 @@ pub struct Pages<'a, P> {
     course: Course,
     /// Whether the server has refused a cursor that it had sent itself.
     is_lost: bool,
-    /// The request for the first page, if the request was started before.
-    started: Option<(StartedPage, FirstRequest)>,
+    /// The first page, if it was looked up before.
+    begun: Option<(FirstPage, FirstRequest)>,
     page: PhantomData<fn() -> P>,
 }
 
-/// The state of the client when the request for a first page was started.
-pub(super) struct StartedPage {
-    fetch: Fetch,
-    /// The age of the known tools at the start.
+/// A page that was looked up in the cache.
+pub(super) struct FirstPage {
+    pub(super) looked: Looked,
+    /// The age of the known tools at that time.
     age: u64,
 }
 
-impl StartedPage {
-    /// Prepares to start the request for the first page of a list. Returns the params of the
-    /// request, or `None` if the page is cached.
+impl FirstPage {
+    /// Looks up the first page of a list. Returns the params of its request too.
     ///
     /// # Errors
     ///
     /// The server did not declare the capability that the list needs.
-    pub(super) fn prepare<P: ListPage>(
+    pub(super) fn look_up<P: ListPage>(
         client: &Client,
+        directory: Option<&str>,
         options: &CallOptions<'_>,
-    ) -> Result<Option<(String, Self)>> {
+    ) -> Result<(String, Self)> {
         P::require(client)?;
         let params = PageParams {
-            uri: None,
+            uri: directory,
             cursor: None,
         };
         let params = params_text(P::METHOD, &params)?;
         let age = client.0.supervisor.server.outputs.age();
-        let topic = Topic::of_list(P::METHOD);
-        Ok(match client.look_up(P::METHOD, topic, &params, options) {
-            Looked::Found(_) => None,
-            Looked::Missing(fetch) => Some((params, Self { fetch, age })),
-        })
+        let looked = client.look_up(P::METHOD, Topic::of_list(P::METHOD), &params, options);
+        Ok((params, Self { looked, age }))
     }
 }
 
 impl<'a, P: ListPage> Pages<'a, P> {
-    pub(super) fn new(client: Client, options: CallOptions<'a>) -> Self {
+    pub(super) fn new(client: Client, options: CallOptions<'a>, directory: Option<String>) -> Self {
         let course = Course::new(client.0.supervisor.settings().list_bounds.max_list_pages);
         Self {
             client,
             options,
-            directory: None,
+            directory,
             course,
             is_lost: false,
-            started: None,
+            begun: None,
             page: PhantomData,
         }
     }
 
-    /// Sets the request for the first page, which was started before.
-    pub(super) fn started(mut self, page: StartedPage, first: FirstRequest) -> Self {
-        self.started = Some((page, first));
-        self
-    }
-
-    /// Sets the directory whose children are listed.
-    pub(super) fn of_directory(mut self, uri: &str) -> Self {
-        self.directory = Some(uri.to_owned());
+    /// Sets the first page, which was looked up before.
+    pub(super) fn begun(mut self, page: FirstPage, first: FirstRequest) -> Self {
+        self.begun = Some((page, first));
         self
     }
 
@@ -314,8 +305,8 @@ impl<'a, P: ListPage> Pages<'a, P> {
         let options = self.options.for_one();
         let is_empty = params.cursor.as_deref() == Some("") && !supervisor.settings().strict;
         let text = params_text(P::METHOD, &params)?;
-        let (age, looked, first) = match self.started.take() {
-            Some((StartedPage { fetch, age }, first)) => (age, Looked::Missing(fetch), first),
+        let (age, looked, first) = match self.begun.take() {
+            Some((FirstPage { looked, age }, first)) => (age, looked, first),
             None => {
                 let age = supervisor.server.outputs.age();
                 let looked = client.look_up(P::METHOD, topic.clone(), &text, &options);

@@ -13,6 +13,8 @@
 //! becomes a task, or is retried on the next connection, and a thread of the client continues the
 //! call. Calls over HTTP are watched from the start.
 
+use std::any::Any;
+use std::borrow::Cow;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -26,14 +28,11 @@ use super::call_options::{CallOptions, OwnedCallOptions};
 use super::calls::tool_params;
 use super::connection::ClientConnection;
 use super::mrtr::{FirstAnswer, FirstRequest};
-use super::request_meta::params_text;
+use super::prepared_call::{Finish, FirstStep, PreparedCall};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::RawResult;
 use crate::protocol::{Call, CancelToken, OnCancel, Progress, WatchedCall, When};
-use crate::schema::{
-    CallToolResult, GetPromptRequestParams, GetPromptResult, ReadResourceRequestParams,
-    ReadResourceResult, ResultType, method,
-};
+use crate::schema::{CallToolResult, GetPromptResult, ReadResourceResult, ResultType, method};
 use crate::sync::{Condvar, Mutex};
 use crate::transport::clock::after;
 
@@ -85,11 +84,6 @@ pub struct PendingCall<T> {
     state: State<T>,
 }
 
-/// A function that completes a call: sends the first request if it was not sent yet, waits for the
-/// outcome of the call, and decodes the result.
-type Finish<T> =
-    Box<dyn FnOnce(&Client, String, CallOptions<'_>, FirstRequest) -> Result<T> + Send>;
-
 enum State<T> {
     /// A call whose request was sent, while no thread waits for its outcome.
     Sent(Box<Sent<T>>),
@@ -108,21 +102,131 @@ struct Sent<T> {
 
 /// The request and the options of a call, and the function that completes the call.
 struct Rest<T> {
-    method: Box<str>,
+    method: Cow<'static, str>,
     params: String,
     options: OwnedCallOptions,
     started: Instant,
+    may_block: bool,
     finish: Finish<T>,
 }
 
 impl<T> Rest<T> {
+    fn new(prepared: PreparedCall<T>, options: OwnedCallOptions) -> (FirstStep, Self) {
+        let rest = Self {
+            method: prepared.method,
+            params: prepared.params,
+            options,
+            started: Instant::now(),
+            may_block: prepared.may_block,
+            finish: prepared.finish,
+        };
+        (prepared.first, rest)
+    }
+
     fn options(&self) -> CallOptions<'static> {
         self.options.after(self.started.elapsed())
     }
 
     fn finish(self, client: &Client, first: FirstRequest) -> Result<T> {
         let options = self.options();
+        self.finish_with(client, options, first)
+    }
+
+    fn finish_with(
+        self,
+        client: &Client,
+        options: CallOptions<'_>,
+        first: FirstRequest,
+    ) -> Result<T> {
         (self.finish)(client, self.params, options, first)
+    }
+
+    /// Completes the call. A panic in code of the host becomes the error of the call.
+    fn finish_caught(
+        self,
+        client: &Client,
+        options: CallOptions<'_>,
+        first: FirstRequest,
+    ) -> Result<T> {
+        let method = self.method.clone();
+        let finish = AssertUnwindSafe(|| self.finish_with(client, options, first));
+        catch_unwind(finish).unwrap_or_else(|_| {
+            let text = format!("code of the host panicked during {method}");
+            Err(Error::new(ErrorKind::Io, text).sent(true))
+        })
+    }
+}
+
+/// Receives the progress and the outcome of a call for which no thread waits.
+///
+/// The functions run on the thread that receives the message or detects the failure. They must not
+/// block.
+pub(crate) trait CallListener<T>: Send + Sync {
+    /// Passes on progress. Returns whether this progress replaced progress that nobody has seen.
+    fn report(&self, progress: Progress) -> bool;
+
+    /// Passes on the outcome of the call. The function runs exactly once, after all progress.
+    fn end(&self, outcome: Result<T>);
+
+    /// Marks the current thread as working for the call, until the returned value is dropped.
+    fn enter(&self) -> Box<dyn Any>;
+}
+
+/// The receiver of the progress and the outcome of a watched call.
+enum Listener<T> {
+    /// The handle of the call. The thread that takes the result reads the response.
+    Handle(Arc<Shared<T>>),
+    Callbacks(Arc<dyn CallListener<T>>),
+}
+
+impl<T> Clone for Listener<T> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Handle(shared) => Self::Handle(Arc::clone(shared)),
+            Self::Callbacks(callbacks) => Self::Callbacks(Arc::clone(callbacks)),
+        }
+    }
+}
+
+impl<T: Send + 'static> Listener<T> {
+    fn report(&self, progress: Progress) -> bool {
+        match self {
+            Self::Handle(shared) => shared.report(progress),
+            Self::Callbacks(callbacks) => callbacks.report(progress),
+        }
+    }
+
+    fn end(&self, outcome: Result<T>) {
+        match self {
+            Self::Handle(shared) => shared.end(SharedState::Ended(outcome)),
+            Self::Callbacks(callbacks) => callbacks.end(outcome),
+        }
+    }
+
+    fn enter(&self) -> Option<Box<dyn Any>> {
+        match self {
+            Self::Handle(_) => None,
+            Self::Callbacks(callbacks) => Some(callbacks.enter()),
+        }
+    }
+
+    /// Handles the outcome of the first request, on the thread that received the response or
+    /// detected the failure. Does not block.
+    fn end_first(self, client: &Client, answer: FirstAnswer, rest: Rest<T>) {
+        if is_final(client, &answer) {
+            match &self {
+                Self::Handle(shared) => return shared.end(SharedState::Answered(answer, rest)),
+                Self::Callbacks(callbacks) if !rest.may_block && answer.is_short() => {
+                    let (options, first) = (rest.options(), FirstRequest::Answered(answer));
+                    return callbacks.end(rest.finish_caught(client, options, first));
+                }
+                Self::Callbacks(_) => {}
+            }
+        }
+        let first = FirstRequest::Answered(answer);
+        if let Err(error) = client.run_on_thread(rest, first, self.clone()) {
+            self.end(Err(error));
+        }
     }
 }
 
@@ -151,8 +255,12 @@ struct Shared<T> {
     max_events: usize,
 }
 
+#[expect(
+    clippy::large_enum_variant,
+    reason = "each call has one; a box would cost each call an allocation"
+)]
 enum SharedState<T> {
-    Waiting(Option<Rest<T>>),
+    Waiting,
     /// The response to the first request, which is the result of the call. The thread that takes
     /// the result decodes the response.
     Answered(FirstAnswer, Rest<T>),
@@ -161,10 +269,10 @@ enum SharedState<T> {
 }
 
 impl<T> Shared<T> {
-    fn new(max_events: usize, rest: Option<Rest<T>>) -> (Arc<Self>, Receiver<CallEvent>) {
+    fn new(max_events: usize) -> (Arc<Self>, Receiver<CallEvent>) {
         let (events, receiver) = crossbeam_channel::unbounded();
         let shared = Self {
-            state: Mutex::new(SharedState::Waiting(rest)),
+            state: Mutex::new(SharedState::Waiting),
             ended: Condvar::new(),
             events,
             oldest: receiver.clone(),
@@ -192,7 +300,7 @@ impl<T> Shared<T> {
     /// Takes the outcome if there is one. Blocks until `until` at most.
     fn take(&self, until: Option<Instant>) -> Option<SharedState<T>> {
         let mut state = self.state.lock();
-        while matches!(*state, SharedState::Waiting(_)) {
+        while matches!(*state, SharedState::Waiting) {
             if until.is_some_and(|until| Instant::now() >= until) {
                 return None;
             }
@@ -283,7 +391,7 @@ impl<T: Send + 'static> PendingCall<T> {
                 Some(rest.finish(&self.client, FirstRequest::Answered(answer)))
             }
             SharedState::Ended(result) => Some(result),
-            SharedState::Waiting(_) | SharedState::Taken => None,
+            SharedState::Waiting | SharedState::Taken => None,
         }
     }
 
@@ -391,23 +499,6 @@ fn own_token(options: &mut OwnedCallOptions) -> (CancelToken, Option<OnCancel>) 
     (own, on_cancel)
 }
 
-/// Handles the outcome of a watched call's first request, on the thread that received the response
-/// or detected the failure. Does not block.
-fn end_first<T: Send + 'static>(client: &Client, answer: FirstAnswer, shared: &Arc<Shared<T>>) {
-    let rest = match &mut *shared.state.lock() {
-        SharedState::Waiting(rest) => rest.take(),
-        _ => None,
-    };
-    let Some(rest) = rest else { return };
-    if is_final(client, &answer) {
-        return shared.end(SharedState::Answered(answer, rest));
-    }
-    let first = FirstRequest::Answered(answer);
-    if let Err(error) = client.run_on_thread(rest, first, shared) {
-        shared.end(SharedState::Ended(Err(error)));
-    }
-}
-
 impl Client {
     /// Starts a tool call without waiting for its result: the non-blocking form of
     /// [`call_tool_with`](Self::call_tool_with).
@@ -428,23 +519,16 @@ impl Client {
     ) -> Result<PendingCall<CallToolResult>> {
         self.need_tools()?;
         let params = tool_params(name, arguments)?;
-        let check = self.prepare_check(name, &mut options)?;
-        let tool = name.to_owned();
-        let is_task = self.calls_as_task(name);
-        self.start(
-            method::TOOLS_CALL,
-            params,
-            is_task,
-            options,
-            move |client, params, options, first| {
-                let result = client.call_tool_to_its_end(&tool, params, options, first)?;
-                client.read_tool_result(&tool, check, &result)
-            },
-        )
+        let read = |client: &Self, name: &str, check, result: RawResult| {
+            client.read_tool_result(name, check, &result)
+        };
+        let prepared = self.prepare_tool_with(name, params, &mut options, read)?;
+        self.start(prepared, options)
     }
 
     /// Starts to read a resource: the non-blocking form of
-    /// [`read_resource_with`](Self::read_resource_with), without the cache.
+    /// [`read_resource_with`](Self::read_resource_with). If a fresh response is cached, no request
+    /// is sent.
     ///
     /// # Errors
     ///
@@ -454,10 +538,8 @@ impl Client {
         uri: &str,
         options: CallOptions<'_>,
     ) -> Result<PendingCall<ReadResourceResult>> {
-        let has = self.capabilities().resources.is_some();
-        self.need(has, "resources", method::RESOURCES_READ)?;
-        let params = params_text(method::RESOURCES_READ, &ReadResourceRequestParams::new(uri))?;
-        self.start_typed(method::RESOURCES_READ, params, options)
+        let read = |client: &Self, answer| client.decode_and_keep(method::RESOURCES_READ, answer);
+        self.start(self.prepare_resource_with(uri, &options, read)?, options)
     }
 
     /// Starts to get a prompt: the non-blocking form of
@@ -472,15 +554,8 @@ impl Client {
         arguments: &[(&str, &str)],
         options: CallOptions<'_>,
     ) -> Result<PendingCall<GetPromptResult>> {
-        let has = self.capabilities().prompts.is_some();
-        self.need(has, "prompts", method::PROMPTS_GET)?;
-        let params = arguments
-            .iter()
-            .fold(GetPromptRequestParams::new(name), |params, (key, value)| {
-                params.argument(*key, *value)
-            });
-        let params = params_text(method::PROMPTS_GET, &params)?;
-        self.start_typed(method::PROMPTS_GET, params, options)
+        let read = |client: &Self, result: RawResult| client.decode(method::PROMPTS_GET, &result);
+        self.start(self.prepare_prompt(name, arguments, read)?, options)
     }
 
     /// Starts a request of any method: the non-blocking form of [`request`](Self::request).
@@ -494,70 +569,27 @@ impl Client {
         params: &impl Serialize,
         options: CallOptions<'_>,
     ) -> Result<PendingCall<RawResult>> {
-        let params = params_text(method, params)?;
-        let name = method.to_owned();
         self.start(
-            method,
-            params,
-            false,
+            self.prepare_request(method, params, |_, result| Ok(result))?,
             options,
-            move |client, params, mut options, first| {
-                client.request_text(&name, &params, &mut options, first, true)
-            },
         )
     }
 
-    fn start_typed<T: serde::de::DeserializeOwned + Send + 'static>(
-        &self,
-        method: &'static str,
-        params: String,
-        options: CallOptions<'_>,
-    ) -> Result<PendingCall<T>> {
-        self.start(
-            method,
-            params,
-            false,
-            options,
-            move |client, params, mut options, first| {
-                let answer = client.call_round_trips(method, params, &mut options, first)?;
-                client.decode(method, &answer.result)
-            },
-        )
-    }
-
-    /// Starts a call. `is_task` says whether `finish` will add the request for a task to the
-    /// params.
+    /// Starts a call.
     pub(super) fn start<T: Send + 'static>(
         &self,
-        method: &str,
-        params: String,
-        is_task: bool,
+        prepared: PreparedCall<T>,
         mut options: CallOptions<'_>,
-        finish: impl FnOnce(&Self, String, CallOptions<'_>, FirstRequest) -> Result<T> + Send + 'static,
     ) -> Result<PendingCall<T>> {
         options.apply_defaults(self.0.supervisor.settings().timeouts);
         let Some(owned) = options.to_owned_options() else {
             let text = "a started call reports progress with PendingCall::events, not with CallOptions::on_progress";
             return Err(Error::new(ErrorKind::Invalid, text));
         };
-        let rest = Rest {
-            method: method.into(),
-            params,
-            options: owned,
-            started: Instant::now(),
-            finish: Box::new(finish),
-        };
-        let ready = self.0.supervisor.ready_now().filter(|_| !is_task);
-        let state = match ready {
+        let (first, rest) = Rest::new(prepared, owned);
+        let state = match self.ready_for(first) {
             Some(connection) => {
-                let meta = self.0.supervisor.own_meta(connection.revision, &options)?;
-                let call = connection.peer.start(
-                    method,
-                    connection.request_kind(method, &rest.params)?,
-                    |id, text| connection.envelope.write(id, &rest.params, &meta, text),
-                    &options.request,
-                    When::Soon,
-                )?;
+                let call = self.send(&connection, &rest, When::Soon)?;
                 let has_exchanges = connection.peer.core().exchange_transport().is_some();
                 let sent = State::Sent(Box::new(Sent {
                     connection,
@@ -569,8 +601,9 @@ impl Client {
                     false => sent,
                 }
             }
-            // A task is polled. While a server is restarted there is no connection. In both cases a
-            // thread waits.
+            None if first == FirstStep::Cached => {
+                State::Ended(rest.finish(self, FirstRequest::Unsent))
+            }
             None => {
                 let watched = self.continue_on_thread(rest, FirstRequest::Unsent)?;
                 State::Watched(Box::new(watched))
@@ -580,6 +613,87 @@ impl Client {
             client: self.clone(),
             state,
         })
+    }
+
+    /// Starts a call whose progress and outcome go to `listener`. Does not block. The call ends
+    /// when its time is over. Dropping the returned value cancels the call. `None` is returned for
+    /// a call that a thread of the client makes; such a call can be cancelled with the token of the
+    /// options.
+    ///
+    /// # Errors
+    ///
+    /// The call was not started, and the listener is not used.
+    #[cfg(feature = "cffi")]
+    pub(crate) fn start_listened<T: Send + 'static>(
+        &self,
+        prepared: PreparedCall<T>,
+        mut options: CallOptions<'static>,
+        listener: Arc<dyn CallListener<T>>,
+    ) -> Result<Option<WatchedCall>> {
+        options.apply_defaults(self.0.supervisor.settings().timeouts);
+        let owned = options.to_owned_options();
+        let owned = owned.expect("options with a static lifetime were made without a callback");
+        let (first, rest) = Rest::new(prepared, owned);
+        let listener = Listener::Callbacks(listener);
+        if first == FirstStep::Cached && !rest.may_block {
+            let options = rest.options();
+            listener.end(rest.finish_caught(self, options, FirstRequest::Unsent));
+            return Ok(None);
+        }
+        if let Some(connection) = self.ready_for(first) {
+            match self.send(&connection, &rest, When::Elsewhere) {
+                Ok(call) => return self.listen(connection, call, rest, listener).map(Some),
+                // The queue of outgoing messages is full. A thread waits for room.
+                Err(error) if error.kind() == ErrorKind::Limit => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.run_on_thread(rest, FirstRequest::Unsent, listener)?;
+        Ok(None)
+    }
+
+    /// Returns the connection on which the first request of a call can be sent at once. Returns
+    /// `None` for a call whose first step is not a request, and while the server is restarted.
+    fn ready_for(&self, first: FirstStep) -> Option<Arc<ClientConnection>> {
+        let is_request = first == FirstStep::Request;
+        is_request.then(|| self.0.supervisor.ready_now()).flatten()
+    }
+
+    /// Sends the first request of a call.
+    fn send<T>(&self, connection: &ClientConnection, rest: &Rest<T>, when: When) -> Result<Call> {
+        let options = rest.options();
+        let meta = self.0.supervisor.own_meta(connection.revision, &options)?;
+        let kind = connection.request_kind(&rest.method, &rest.params)?;
+        let write =
+            |id, text: &mut Vec<u8>| connection.envelope.write(id, &rest.params, &meta, text);
+        let peer = &connection.peer;
+        peer.start(&rest.method, kind, write, &options.request, when)
+    }
+
+    /// Passes the progress and the outcome of a call that was sent to `listener`.
+    fn listen<T: Send + 'static>(
+        &self,
+        connection: Arc<ClientConnection>,
+        call: Call,
+        rest: Rest<T>,
+        listener: Listener<T>,
+    ) -> Result<WatchedCall> {
+        let options = rest.options();
+        let (client, reporting) = (self.clone(), listener.clone());
+        let session = connection.session();
+        let on_end = move |result| {
+            let answer = FirstAnswer {
+                connection,
+                session,
+                result,
+            };
+            listener.end_first(&client, answer, rest);
+        };
+        call.watch(
+            &options.request,
+            move |progress| reporting.report(progress),
+            on_end,
+        )
     }
 
     fn max_events(&self) -> usize {
@@ -593,8 +707,8 @@ impl Client {
         first: FirstRequest,
     ) -> Result<Watched<T>> {
         let (cancel, on_cancel) = own_token(&mut rest.options);
-        let (shared, events) = Shared::new(self.max_events(), None);
-        self.run_on_thread(rest, first, &shared)?;
+        let (shared, events) = Shared::new(self.max_events());
+        self.run_on_thread(rest, first, Listener::Handle(Arc::clone(&shared)))?;
         Ok(Watched {
             shared,
             events,
@@ -605,53 +719,43 @@ impl Client {
         })
     }
 
+    /// Runs the rest of a call on a thread of the client.
     fn run_on_thread<T: Send + 'static>(
         &self,
         rest: Rest<T>,
         first: FirstRequest,
-        shared: &Arc<Shared<T>>,
+        listener: Listener<T>,
     ) -> Result<()> {
-        let (client, shared) = (self.clone(), Arc::clone(shared));
+        let client = self.clone();
         self.0.supervisor.start_call_thread(move || {
-            let reporting = Arc::clone(&shared);
+            let _inside = listener.enter();
+            let reporting = listener.clone();
             let options = rest
                 .options()
                 .on_progress(move |progress| _ = reporting.report(progress));
-            let method = rest.method;
-            let finish = AssertUnwindSafe(|| (rest.finish)(&client, rest.params, options, first));
-            let result = catch_unwind(finish).unwrap_or_else(|_| {
-                let text = format!("code of the host panicked during {method}");
-                Err(Error::new(ErrorKind::Io, text).sent(true))
-            });
+            let result = rest.finish_caught(&client, options, first);
             // The handle of the client is dropped first: the receiver of the result may rely on
             // the last handle being its own.
             drop(client);
-            shared.end(SharedState::Ended(result));
+            listener.end(result);
         })
     }
 
     /// Turns a call that was sent or has ended into a watched call.
     fn watch<T: Send + 'static>(&self, state: State<T>) -> Watched<T> {
+        let (shared, events) = Shared::new(self.max_events());
         match state {
-            State::Sent(mut sent) => {
-                let (cancel, on_cancel) = own_token(&mut sent.rest.options);
-                let id = sent.call.id();
-                let options = sent.rest.options();
-                let (shared, events) = Shared::new(self.max_events(), Some(sent.rest));
-                let (client, connection) = (self.clone(), sent.connection);
-                let (reporting, ending) = (Arc::clone(&shared), Arc::clone(&shared));
-                let on_progress = move |progress| reporting.report(progress);
-                let session = connection.session();
-                let on_end = move |result| {
-                    let answer = FirstAnswer {
-                        connection,
-                        session,
-                        result,
-                    };
-                    end_first(&client, answer, &ending);
-                };
-                let watched = sent.call.watch(&options.request, on_progress, on_end);
-                let first = watched
+            State::Sent(sent) => {
+                let Sent {
+                    connection,
+                    call,
+                    mut rest,
+                } = *sent;
+                let (cancel, on_cancel) = own_token(&mut rest.options);
+                let id = call.id();
+                let listener = Listener::Handle(Arc::clone(&shared));
+                let first = self
+                    .listen(connection, call, rest, listener)
                     .inspect_err(|error| shared.end(SharedState::Ended(Err(error.clone()))))
                     .ok();
                 Watched {
@@ -664,7 +768,6 @@ impl Client {
                 }
             }
             State::Ended(result) => {
-                let (shared, events) = Shared::new(self.max_events(), None);
                 shared.end(SharedState::Ended(result));
                 Watched {
                     shared,

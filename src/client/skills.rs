@@ -1,15 +1,12 @@
 //! The calls of the skills extension, as a client sends them. The crate `mcplink-skills` verifies
 //! what they return.
 
-use super::cache::Topic;
 use super::call_options::CallOptions;
 use super::{Client, Pages};
-use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::schema::{
-    GetSkillRequestParams, GetSkillResult, ListSkillsResult, ReadResourceDirectoryResult, Resource,
-    SKILLS_EXTENSION, Skill, method,
+    ListSkillsResult, ReadResourceDirectoryResult, Resource, SKILLS_EXTENSION, Skill, method,
 };
-use crate::skills::{SkillUri, normalized_uri};
 
 impl Client {
     /// Lists the skills of the server, over all pages, as the server sent them.
@@ -42,7 +39,7 @@ impl Client {
     /// Returns an iterator over the pages of the list of skills. A page is requested when the
     /// iterator reaches it.
     pub fn skill_pages<'a>(&self, options: CallOptions<'a>) -> Pages<'a, ListSkillsResult> {
-        Pages::new(self.clone(), options)
+        Pages::new(self.clone(), options, None)
     }
 
     /// Gets the entry of the skill whose `SKILL.md` has this URI, as the server sent it. A skill
@@ -76,26 +73,8 @@ impl Client {
     /// # Errors
     ///
     /// As [`get_skill`](Self::get_skill).
-    // E-SKILL-C-27, E-SKILL-C-28
     pub fn get_skill_with(&self, uri: &str, options: CallOptions<'_>) -> Result<Skill> {
-        self.need_skills(method::SKILLS_GET)?;
-        let asked = SkillUri::parse(uri)?;
-        let topic = Topic::of_list(method::SKILLS_GET);
-        let params = GetSkillRequestParams::new(uri);
-        let answer = self.fetch(method::SKILLS_GET, topic, &params, options)?;
-        let answer: GetSkillResult = self.decode_and_keep(method::SKILLS_GET, answer)?;
-        let skill = answer.skill;
-        if normalized_uri(&skill.uri).is_ok_and(|uri| uri == asked.normalized()) {
-            return Ok(skill);
-        }
-        let text = format!(
-            "'{}' answered {} for '{}' with the skill '{}'",
-            self.server_name(),
-            method::SKILLS_GET,
-            Excerpt(uri),
-            Excerpt(&skill.uri)
-        );
-        Err(Error::new(ErrorKind::Protocol, text).sent(true))
+        self.prepare_skill(uri, &options, Ok)?.make(self, options)
     }
 
     /// Lists the direct children of a directory, over all pages. A subdirectory has the MIME type
@@ -122,7 +101,7 @@ impl Client {
         uri: &str,
         options: CallOptions<'a>,
     ) -> Pages<'a, ReadResourceDirectoryResult> {
-        Pages::new(self.clone(), options).of_directory(uri)
+        Pages::new(self.clone(), options, Some(uri.to_owned()))
     }
 
     /// Returns an error if the server did not declare the skills extension, even if the host lets

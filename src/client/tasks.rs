@@ -373,12 +373,6 @@ impl TaskHandle {
         Ok(self.look(&mut options)?.status)
     }
 
-    /// Requests the state of the task from the server, and returns the state as raw JSON.
-    #[cfg(feature = "cffi")]
-    pub(crate) fn state_raw(&self, mut options: CallOptions<'_>) -> Result<RawResult> {
-        self.request_raw(method::TASKS_GET, &mut options)
-    }
-
     /// Cancels the task: the server stops the task as soon as it can. Since 2026-07-28 the server
     /// acknowledges the cancellation even if the task has already ended.
     ///

@@ -83,12 +83,6 @@ impl ThreadPool {
         Ok(())
     }
 
-    /// Returns why work is refused that would wait behind `waiting` pieces of other work.
-    #[cfg(feature = "cffi")]
-    pub(crate) fn refusal(&self, waiting: usize) -> Option<Error> {
-        self.0.refusal(&self.0.state.lock(), waiting)
-    }
-
     /// Starts a thread, unless an idle thread is left for one more piece of work.
     fn ensure_thread(&self, state: &mut State) -> Result<()> {
         let is_left = state.idle > state.queued.len();

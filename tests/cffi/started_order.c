@@ -72,7 +72,7 @@ static void ordered(void)
     mcplink_transport_free(p.transport);
 }
 
-/* Calls that wait for their turn end with the client, and no more of them wait than may run at once. */
+/* Calls that wait for their turn end with the client, and count as started calls. */
 static void silent(struct peer *p, const char *method, const mcplink_json_t *message)
 {
     (void)message;
@@ -98,7 +98,7 @@ static void queued(void)
     peer_begin(&p, silent);
     p.capabilities = "{\"logging\":{}}";
     o = peer_options(&p);
-    CHECK(mcplink_client_options_set_max_started(o, 2) == MCPLINK_OK);
+    CHECK(mcplink_client_options_set_max_started(o, 3) == MCPLINK_OK);
     c = open_with(o, NULL);
     CHECK(mcplink_client_set_log_level_start(c, MCPLINK_LOG_DEBUG, NULL, on_closed, &done, NULL, NULL, NULL) == MCPLINK_OK);
     CHECK(counter_wait(&p.closed, 1));

@@ -1,16 +1,19 @@
 //! Started calls: the non-blocking form of a call.
 
+use std::any::Any;
+use std::borrow::Cow;
 use std::ffi::{c_char, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
 use super::call_options::{copied, mcplink_call_options_t};
-use super::calling::{LatestProgress, Request, contained, judged};
+use super::calling::{LatestProgress, Prepare, Request, Work, contained, judged};
 use super::shared::{Shared, mcplink_client_t};
 use crate::cffi::actions::actions;
 use crate::cffi::arg::span;
+use crate::cffi::callers::Admission;
 use crate::cffi::entry::{Outcome, ffi};
 use crate::cffi::error::{Failure, mcplink_error_t};
 use crate::cffi::getters::getters;
@@ -21,9 +24,10 @@ use crate::cffi::queue::Kind;
 use crate::cffi::result::{self, SharedResult, mcplink_result_t};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{missing, optional};
-use crate::cffi::user::{Callback, Hook, UserData, call_back, mcplink_destroy_fn};
-use crate::error::{Error, ErrorKind};
-use crate::protocol::CancelToken;
+use crate::cffi::user::{Callback, Hook, Inside, UserData, call_back, mcplink_destroy_fn};
+use crate::client::{CallListener, Client};
+use crate::error::{Error, ErrorKind, Result};
+use crate::protocol::{CancelToken, OnCancel, Progress, WatchedCall};
 use crate::sync::{Condvar, Mutex};
 
 /// A started call. The handle may be freed at any time; the call continues.
@@ -53,7 +57,7 @@ pub type mcplink_done_fn = Option<
 
 type DoneFn = Callback<mcplink_done_fn>;
 
-/// The state shared by the handle of a started call and the thread of the call.
+/// The state shared by the handle of a started call and the call itself.
 struct Started {
     id: u64,
     /// The client. The reference is weak, so that a call does not keep a freed client alive.
@@ -63,6 +67,8 @@ struct Started {
     /// the handle, the value is stale.
     handle: AtomicPtr<mcplink_call_t>,
     state: Mutex<State>,
+    /// The registrations that cancel and time the call, for a call that has no thread.
+    kept: OnceLock<(Option<OnCancel>, Option<WatchedCall>)>,
     /// Notified after the outcome was set or the handle was freed. Both happen under the lock of
     /// `state`, so a waiter can't miss the notification.
     changed: Condvar,
@@ -110,6 +116,7 @@ impl Started {
             token: CancelToken::new(),
             handle: AtomicPtr::default(),
             state: Mutex::default(),
+            kept: OnceLock::new(),
             changed: Condvar::new(),
         })
     }
@@ -270,19 +277,83 @@ pub(super) fn start_close(
 
 fn begin(
     client: &mcplink_client_t,
-    options: mcplink_call_options_t,
+    mut options: mcplink_call_options_t,
     request: Request,
     done: Option<Arc<Hook<DoneFn>>>,
     is_wanted: bool,
 ) -> Outcome<Option<*mut mcplink_call_t>> {
     client.shared.check_usable()?;
-    let shared = Arc::clone(&client.shared);
-    let started = Started::new(&shared);
+    let started = Started::new(&client.shared);
     let handle = is_wanted.then(|| started.lend());
+    let connected = client.shared.client.get();
+    let connected = connected.filter(|connected| !request.needs_thread(connected));
+    match (request, connected) {
+        (
+            Request {
+                method,
+                work: Work::Request(prepare),
+                ..
+            },
+            Some(connected),
+        ) => {
+            let admission = client.callers.admit()?;
+            let receiver = Receiver {
+                progress: options.progress.take().map(LatestProgress::new),
+                done,
+                admission,
+            };
+            let listener = Arc::new(Listener {
+                started,
+                shared: Arc::clone(&client.shared),
+                method,
+                receiver: Mutex::new(Some(receiver)),
+            });
+            begin_without_thread(connected, &options, prepare, &listener);
+        }
+        (request, _) => begin_on_thread(client, options, request, done, started)?,
+    }
+    Ok(handle.map(Lent::into_owned))
+}
+
+/// Starts a call that has no thread while it is under way.
+fn begin_without_thread(
+    connected: &Client,
+    options: &mcplink_call_options_t,
+    prepare: Prepare,
+    listener: &Arc<Listener>,
+) {
+    let started = &listener.started;
+    let tied = options.cancel.as_ref().map(|token| {
+        let own = started.token.clone();
+        token.on_trigger(move || own.cancel())
+    });
+    let mut settings = options.build(None, Some(&started.token), None::<fn(Progress)>);
+    let watched = contained(|| {
+        let prepared = prepare(connected, &mut settings)?;
+        let callbacks = Arc::clone(listener) as Arc<dyn CallListener<_>>;
+        Ok(connected.start_listened(prepared, settings, callbacks)?)
+    });
+    match watched {
+        // The value was not set before.
+        Ok(watched) => _ = started.kept.set((tied, watched)),
+        Err(failure) => listener.finish(Err(failure)),
+    }
+}
+
+/// Starts a call that has a thread while it is under way.
+fn begin_on_thread(
+    client: &mcplink_client_t,
+    options: mcplink_call_options_t,
+    request: Request,
+    done: Option<Arc<Hook<DoneFn>>>,
+    started: Arc<Started>,
+) -> Outcome<()> {
+    let shared = Arc::clone(&client.shared);
     let Request {
         method,
         work,
         is_ordered,
+        ..
     } = request;
     let withdraw = is_ordered.then(|| {
         let (started, shared, method) = (Arc::clone(&started), Arc::clone(&shared), method.clone());
@@ -304,12 +375,12 @@ fn begin(
             });
             let on_progress = options.progress.clone().map(|hook| {
                 let (latest, shared) = (LatestProgress::new(hook), Arc::clone(&here));
-                move |progress| latest.post(&shared, progress)
+                move |progress| _ = latest.post(&shared, progress)
             });
             let timeouts = options.timeouts(here.timeouts);
             let (connected, rest) = here.await_client(timeouts, Some(&own))?;
             let options = options.build(rest, Some(&own), on_progress);
-            judged(work(connected, options), &here, Some(&own))
+            judged(work.make(connected, options), &here, Some(&own))
         });
         started.end(
             &shared,
@@ -319,11 +390,67 @@ fn begin(
     };
     match withdraw {
         Some((token, cancel, withdraw)) => {
-            start_in_order(client, run, withdraw, &token, cancel.as_ref())?;
+            start_in_order(client, run, withdraw, &token, cancel.as_ref())
         }
-        None => client.callers.start(run)?,
+        None => Ok(client.callers.start(run)?),
     }
-    Ok(handle.map(Lent::into_owned))
+}
+
+/// Receives the progress and the outcome of a started call that has no thread, and passes them to
+/// the host.
+struct Listener {
+    started: Arc<Started>,
+    shared: Arc<Shared>,
+    method: Cow<'static, str>,
+    /// The functions of the host; `None` after the call has ended.
+    receiver: Mutex<Option<Receiver>>,
+}
+
+/// The functions of the host that receive the progress and the outcome of a call.
+struct Receiver {
+    progress: Option<LatestProgress>,
+    done: Option<Arc<Hook<DoneFn>>>,
+    /// Dropped after the outcome was posted. So a client that is being closed has posted all
+    /// outcomes when no call is under way.
+    admission: Admission,
+}
+
+impl Listener {
+    fn finish(&self, outcome: Outcome<SharedResult>) {
+        let Some(receiver) = self.receiver.lock().take() else {
+            return;
+        };
+        let Receiver {
+            progress,
+            done,
+            admission,
+        } = receiver;
+        // The host's `destroy` has run when the outcome is reported.
+        drop(progress);
+        let outcome = outcome.map_err(|failure| failure.of(&self.method));
+        self.started.end(&self.shared, outcome, done);
+        drop(admission);
+    }
+}
+
+impl CallListener<SharedResult> for Listener {
+    fn report(&self, progress: Progress) -> bool {
+        let receiver = self.receiver.lock();
+        let latest = receiver.as_ref().and_then(|it| it.progress.clone());
+        drop(receiver);
+        let _inside = Inside::of(self.shared.number);
+        latest.is_some_and(|latest| latest.post(&self.shared, progress))
+    }
+
+    fn end(&self, outcome: Result<SharedResult>) {
+        // The host's `destroy` may free the client, which waits for this call to end.
+        let _inside = Inside::of(self.shared.number);
+        self.finish(judged(outcome, &self.shared, Some(&self.started.token)));
+    }
+
+    fn enter(&self) -> Box<dyn Any> {
+        Box::new(Inside::of(self.shared.number))
+    }
 }
 
 /// Starts a call that may wait for its turn. If the call is cancelled meanwhile, `withdraw` ends

@@ -12,8 +12,7 @@
 //!     fn mcplink_client_read_resource(uri: *const c_char) -> mcplink_result_t {
 //!         let uri = name(uri, "uri")?.to_owned();
 //!         Ok(Request::new(method::RESOURCES_READ, move |client, options| {
-//!             let result = client.read_resource_raw(&uri, options)?;
-//!             mcplink_result_t::read(method::RESOURCES_READ, result)
+//!             client.prepare_resource(&uri, options, read(method::RESOURCES_READ))
 //!         }))
 //!     }
 //!     /// Starts to read a resource without waiting: the non-blocking form of

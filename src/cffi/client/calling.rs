@@ -20,43 +20,75 @@ use crate::cffi::result::{self, SharedResult, mcplink_result_t};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::missing;
 use crate::cffi::user::Hook;
-use crate::client::{CallOptions, Client};
+use crate::client::{CallOptions, Client, PreparedCall};
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{CancelToken, Progress};
 use crate::sync::Mutex;
 
-/// A call that is ready to be made.
+/// A call that C makes.
 pub(super) struct Request {
     pub(super) method: Cow<'static, str>,
     pub(super) work: Work,
     /// Whether the call, if it is started, waits for the ordered calls that were started before it.
     pub(super) is_ordered: bool,
+    /// The tool that is called.
+    tool: Option<String>,
 }
 
-pub(super) type Work = Box<dyn FnOnce(&Client, CallOptions<'_>) -> Result<SharedResult> + Send>;
+/// How a call is made.
+pub(super) enum Work {
+    /// The call begins with a request. No thread has to wait for the response.
+    Request(Prepare),
+    /// The call waits for other events. It blocks its thread.
+    Blocking(Block),
+}
+
+type Block = Box<dyn FnOnce(&Client, CallOptions<'_>) -> Result<SharedResult> + Send>;
+
+pub(super) type Prepare =
+    Box<dyn FnOnce(&Client, &mut CallOptions<'_>) -> Result<PreparedCall<SharedResult>> + Send>;
+
+impl Work {
+    /// Makes the call, and waits for its result.
+    pub(super) fn make(
+        self,
+        client: &Client,
+        mut options: CallOptions<'_>,
+    ) -> Result<SharedResult> {
+        match self {
+            Self::Request(prepare) => prepare(client, &mut options)?.make(client, options),
+            Self::Blocking(work) => work(client, options),
+        }
+    }
+}
 
 impl Request {
-    pub(super) fn new(
-        method: &'static str,
-        work: impl FnOnce(&Client, CallOptions<'_>) -> Result<SharedResult> + Send + 'static,
-    ) -> Self {
+    fn of(method: Cow<'static, str>, work: Work) -> Self {
         Self {
-            method: Cow::Borrowed(method),
-            work: Box::new(work),
+            method,
+            work,
             is_ordered: false,
+            tool: None,
         }
     }
 
-    /// Makes a call of any method.
-    pub(super) fn of_any(
-        method: String,
+    /// Makes a call that begins with a request. `prepare` does not block, unless the call is one
+    /// [of a tool](Self::of_tool).
+    pub(super) fn new(
+        method: impl Into<Cow<'static, str>>,
+        prepare: impl FnOnce(&Client, &mut CallOptions<'_>) -> Result<PreparedCall<SharedResult>>
+        + Send
+        + 'static,
+    ) -> Self {
+        Self::of(method.into(), Work::Request(Box::new(prepare)))
+    }
+
+    /// Makes a call that blocks its thread.
+    pub(super) fn blocking(
+        method: &'static str,
         work: impl FnOnce(&Client, CallOptions<'_>) -> Result<SharedResult> + Send + 'static,
     ) -> Self {
-        Self {
-            method: Cow::Owned(method),
-            work: Box::new(work),
-            is_ordered: false,
-        }
+        Self::of(method.into(), Work::Blocking(Box::new(work)))
     }
 
     /// Makes a call that changes the state of the connection. Started calls of this kind run one
@@ -67,8 +99,22 @@ impl Request {
     ) -> Self {
         Self {
             is_ordered: true,
-            ..Self::new(method, work)
+            ..Self::blocking(method, work)
         }
+    }
+
+    /// Sets the tool that is called.
+    pub(super) fn of_tool(self, tool: String) -> Self {
+        Self {
+            tool: Some(tool),
+            ..self
+        }
+    }
+
+    /// Whether preparing the call may block.
+    pub(super) fn needs_thread(&self, client: &Client) -> bool {
+        let tool = self.tool.as_deref();
+        tool.is_some_and(|tool| client.needs_compiling(tool))
     }
 }
 
@@ -127,7 +173,7 @@ pub(super) fn run(
             .map(|hook| |progress| tell(shared.number, hook, progress));
         let cancel = options.cancel.as_ref();
         let settings = options.build(rest, cancel, on_progress);
-        judged(work(client, settings), shared, cancel)
+        judged(work.make(client, settings), shared, cancel)
     };
     outcome.map_err(|failure| failure.of(&method))
 }
@@ -158,7 +204,7 @@ fn elsewhere(
             });
             let cancel = options.cancel.as_ref();
             let settings = options.build(rest, cancel, on_progress);
-            judged(work(&client, settings), &here, cancel)
+            judged(work.make(&client, settings), &here, cancel)
         });
         *filled.lock() = Some(outcome);
         shared.stage.look_again();
@@ -242,12 +288,14 @@ impl LatestProgress {
     }
 
     /// Replaces the waiting progress, and posts the host's progress function unless it is posted
-    /// already.
-    pub(super) fn post(&self, shared: &Shared, progress: Progress) {
-        if self.put(progress) {
+    /// already. Returns whether progress was replaced.
+    pub(super) fn post(&self, shared: &Shared, progress: Progress) -> bool {
+        let is_first = self.put(progress);
+        if is_first {
             let (me, number) = (self.clone(), shared.number);
             shared.stage.post(Kind::Call, move || me.tell(number));
         }
+        !is_first
     }
 }
 

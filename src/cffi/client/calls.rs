@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::c_char;
 
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::call_table::calls;
@@ -12,11 +13,13 @@ use crate::cffi::arg;
 use crate::cffi::arg::invalid;
 use crate::cffi::entry::Outcome;
 use crate::cffi::json::optional_json;
-use crate::cffi::result::mcplink_result_t;
+use crate::cffi::result::{SharedResult, mcplink_result_t};
 use crate::cffi::server::mcplink_primitive;
 use crate::cffi::text::{self, name};
 use crate::client::{CallOptions, Client, tool_params};
-use crate::schema::{CompleteRequestParams, method};
+use crate::error::Result;
+use crate::jsonrpc::RawResult;
+use crate::schema::{CompleteRequestParams, CompleteResult, GetPromptResult, method};
 
 /// Reads a JSON object whose members are strings.
 ///
@@ -31,6 +34,22 @@ unsafe fn texts(json: *const c_char, len: usize, what: &str) -> Outcome<BTreeMap
     let texts = serde_json::from_str(json.get());
     let what = |error| invalid(format!("{what} have to be an object of strings: {error}"));
     Ok(texts.map_err(what)?)
+}
+
+/// Returns a function that reads the result of a method.
+fn read(method: &'static str) -> impl FnOnce(RawResult) -> Result<SharedResult> + Send {
+    move |result| mcplink_result_t::read(method, result)
+}
+
+/// Returns a function that reads the result of a method. In strict mode, it refuses a result that
+/// violates the specification.
+fn checked<R: DeserializeOwned>(
+    method: &'static str,
+) -> impl FnOnce(&Client, RawResult) -> Result<SharedResult> + Send {
+    move |client, result| {
+        client.check_strictly::<R>(method, &result)?;
+        mcplink_result_t::read(method, result)
+    }
 }
 
 calls! {
@@ -60,10 +79,11 @@ calls! {
         let tool = text::name(name, "name")?.to_owned();
         let arguments = optional_json(arguments, len, "arguments")?;
         let params = tool_params(&tool, &arguments);
-        Ok(Request::new(method::TOOLS_CALL, move |client, options| {
-            let result = client.call_tool_written(&tool, params, options)?;
-            mcplink_result_t::read(method::TOOLS_CALL, result)
-        }))
+        let own = tool.clone();
+        let prepare = move |client: &Client, options: &mut CallOptions<'_>| {
+            client.prepare_tool(&own, params, options, read(method::TOOLS_CALL))
+        };
+        Ok(Request::new(method::TOOLS_CALL, prepare).of_tool(tool))
     }
     /// Starts a tool call without waiting: the non-blocking form of mcplink_client_call_tool.
     ///
@@ -88,11 +108,12 @@ calls! {
     /// Returns: see mcplink_client_call_tool; also MCPLINK_E_PEER when the resource does not exist.
     fn mcplink_client_read_resource(uri: *const c_char) -> mcplink_result_t {
         let uri = name(uri, "uri")?.to_owned();
-        let read = move |client: &Client, options: CallOptions<'_>| {
-            let result = client.read_resource_raw(&uri, options)?;
-            mcplink_result_t::read(method::RESOURCES_READ, result)
-        };
-        Ok(Request::new(method::RESOURCES_READ, read))
+        Ok(Request::new(
+            method::RESOURCES_READ,
+            move |client, options| {
+                client.prepare_resource(&uri, options, read(method::RESOURCES_READ))
+            },
+        ))
     }
     /// Starts to read a resource without waiting: the non-blocking form of
     /// mcplink_client_read_resource.
@@ -111,13 +132,13 @@ calls! {
     ) -> mcplink_result_t {
         let prompt = text::name(name, "name")?.to_owned();
         let arguments = texts(arguments, len, "arguments")?;
-        Ok(Request::new(method::PROMPTS_GET, move |client, options| {
+        Ok(Request::new(method::PROMPTS_GET, move |client, _| {
             let arguments: Vec<(&str, &str)> = arguments
                 .iter()
                 .map(|(name, value)| (name.as_str(), value.as_str()))
                 .collect();
-            let result = client.get_prompt_raw(&prompt, &arguments, options)?;
-            mcplink_result_t::read(method::PROMPTS_GET, result)
+            let read = checked::<GetPromptResult>(method::PROMPTS_GET);
+            client.prepare_prompt(&prompt, &arguments, read)
         }))
     }
     /// Starts to get a prompt without waiting: the non-blocking form of mcplink_client_get_prompt.
@@ -149,11 +170,13 @@ calls! {
         );
         let known = texts(known, len, "known")?.into_iter();
         let params = known.fold(params, |params, (name, value)| params.known(name, value));
-        let complete = move |client: &Client, options: CallOptions<'_>| {
-            let result = client.complete_raw(params, options)?;
-            mcplink_result_t::read(method::COMPLETION_COMPLETE, result)
-        };
-        Ok(Request::new(method::COMPLETION_COMPLETE, complete))
+        Ok(Request::new(
+            method::COMPLETION_COMPLETE,
+            move |client, _| {
+                let read = checked::<CompleteResult>(method::COMPLETION_COMPLETE);
+                client.prepare_complete(params, read)
+            },
+        ))
     }
     /// Starts to request completions without waiting: the non-blocking form of
     /// mcplink_client_complete.
@@ -164,9 +187,8 @@ calls! {
     /// options, err: see mcplink_client_call_tool.
     /// Returns: MCPLINK_OK if the server answers, otherwise see mcplink_client_call_tool.
     fn mcplink_client_ping() {
-        Ok(Request::new(method::PING, |client, options| {
-            client.ping(options)?;
-            Ok(mcplink_result_t::empty())
+        Ok(Request::new(method::PING, |client, _| {
+            client.prepare_ping(|| Ok(mcplink_result_t::empty()))
         }))
     }
     /// Starts to ping the server without waiting: the non-blocking form of mcplink_client_ping. The
@@ -188,9 +210,8 @@ calls! {
         let method = name(method, "method")?.to_owned();
         let params = optional_json(params, len, "params")?.map(RawValue::to_owned);
         let own = method.clone();
-        Ok(Request::of_any(method, move |client, options| {
-            let result = client.request(&own, &params, options)?;
-            Ok(mcplink_result_t::new(result))
+        Ok(Request::new(method, move |client, _| {
+            client.prepare_request(&own, &params, |_, result| Ok(mcplink_result_t::new(result)))
         }))
     }
     /// Starts a request of any method without waiting: the non-blocking form of

@@ -61,10 +61,15 @@ actions! {
         limit::set(&mut options.limits, limit, value)?;
     }
 
-    /// Sets the maximum number of started calls that run at once, each on its own thread, so that a
-    /// slow server can't occupy any number of threads. Default: 256. At the limit, starting another
-    /// call fails with MCPLINK_E_BUSY. The calls that run in order (see
-    /// mcplink_client_listen_start) share one thread; as many of them may wait as calls may run.
+    /// Sets the maximum number of started calls that have not ended, so that a slow server can't
+    /// occupy any amount of memory. Default: 256. At the limit, starting another call fails with
+    /// MCPLINK_E_BUSY.
+    ///
+    /// A call has no thread while the server works on its first request. If more is to be done, a
+    /// thread continues the call: further pages of a list, input requests of the server. A call has
+    /// a thread from its start if it waits for a task or calls a tool as a task, and if it is
+    /// started before the client is connected. The calls that run in order (see
+    /// mcplink_client_listen_start) share one thread.
     ///
     /// count: the maximum number, at least 1.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID for 0.

@@ -11,28 +11,30 @@ use super::shared::mcplink_client_t;
 use crate::cffi::entry::Outcome;
 use crate::cffi::result::mcplink_result_t;
 use crate::cffi::text::name;
-use crate::client::{CallOptions, Client};
-use crate::error::{Error, ErrorKind, Result};
+use crate::client::ListPage;
+use crate::error::{Error, ErrorKind};
 use crate::jsonrpc::RawResult;
-use crate::schema::{Misfit, method};
+use crate::schema::{
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListSkillsResult,
+    ListToolsResult, ReadResourceDirectoryResult, method,
+};
 
-/// The entries of a list, and the invalid entries that were left out.
-type Listed<T> = (Vec<T>, Vec<Misfit>);
-
-/// Makes a request that reads all pages of a list with `read`, and returns the pages as one result.
-fn list<T: Serialize + 'static>(
-    method: &'static str,
-    member: &'static str,
-    read: impl Fn(&Client, CallOptions<'_>) -> Result<Listed<T>> + Send + 'static,
-) -> Outcome<Request> {
-    Ok(Request::new(method, move |client, options| {
-        let (items, misfits) = read(client, options)?;
-        let items = serde_json::to_string(&items).map_err(|error| {
-            let text = format!("the list can't be written as JSON: {error}");
-            Error::new(ErrorKind::Protocol, text)
-        })?;
-        let list = RawResult::alone(format!("{{\"{member}\":{items}}}"));
-        mcplink_result_t::of_list(method, list, misfits)
+/// Makes a call that reads all pages of a list, and returns the pages as one result. `member` is
+/// the name of the items in the result. `directory` is the URI of the directory whose children are
+/// listed.
+fn list<P>(member: &'static str, directory: Option<String>) -> Outcome<Request>
+where
+    P: ListPage<Item: Serialize> + 'static,
+{
+    Ok(Request::new(P::METHOD, move |client, options| {
+        client.prepare_list::<P, _>(directory, options, move |items, misfits| {
+            let items = serde_json::to_string(&items).map_err(|error| {
+                let text = format!("the list can't be written as JSON: {error}");
+                Error::new(ErrorKind::Protocol, text)
+            })?;
+            let list = RawResult::alone(format!("{{\"{member}\":{items}}}"));
+            mcplink_result_t::of_list(P::METHOD, list, misfits)
+        })
     }))
 }
 
@@ -49,9 +51,7 @@ calls! {
     /// Returns: see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
     /// items (mcplink_client_options_set_max_list).
     fn mcplink_client_list_tools() -> mcplink_result_t {
-        list(method::TOOLS_LIST, "tools", |client, options| {
-            client.tool_pages(options).read_all()
-        })
+        list::<ListToolsResult>("tools", None)
     }
     /// Starts to list the tools without waiting: the non-blocking form of
     /// mcplink_client_list_tools.
@@ -64,9 +64,7 @@ calls! {
     /// Returns: see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
     /// items.
     fn mcplink_client_list_resources() -> mcplink_result_t {
-        list(method::RESOURCES_LIST, "resources", |client, options| {
-            client.resource_pages(options).read_all()
-        })
+        list::<ListResourcesResult>("resources", None)
     }
     /// Starts to list the resources without waiting: the non-blocking form of
     /// mcplink_client_list_resources.
@@ -79,11 +77,7 @@ calls! {
     /// Returns: see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
     /// items.
     fn mcplink_client_list_templates() -> mcplink_result_t {
-        let method = method::RESOURCES_TEMPLATES_LIST;
-        list(method, "resourceTemplates", |client, options| {
-            let pages = client.resource_template_pages(options);
-            pages.read_all()
-        })
+        list::<ListResourceTemplatesResult>("resourceTemplates", None)
     }
     /// Starts to list the resource templates without waiting: the non-blocking form of
     /// mcplink_client_list_templates.
@@ -96,9 +90,7 @@ calls! {
     /// Returns: see mcplink_client_call_tool; MCPLINK_E_LIMIT when the list has too many pages or
     /// items.
     fn mcplink_client_list_prompts() -> mcplink_result_t {
-        list(method::PROMPTS_LIST, "prompts", |client, options| {
-            client.prompt_pages(options).read_all()
-        })
+        list::<ListPromptsResult>("prompts", None)
     }
     /// Starts to list the prompts without waiting: the non-blocking form of
     /// mcplink_client_list_prompts.
@@ -113,9 +105,7 @@ calls! {
     /// Returns: see mcplink_client_call_tool; MCPLINK_E_UNSUPPORTED when the server has not
     /// declared the extension; MCPLINK_E_LIMIT when the list has too many pages or items.
     fn mcplink_client_list_skills() -> mcplink_result_t {
-        list(method::SKILLS_LIST, "skills", |client, options| {
-            client.skill_pages(options).read_all()
-        })
+        list::<ListSkillsResult>("skills", None)
     }
     /// Starts to list the skills without waiting: the non-blocking form of
     /// mcplink_client_list_skills.
@@ -130,11 +120,14 @@ calls! {
     /// declared the extension.
     fn mcplink_client_get_skill(uri: *const c_char) -> mcplink_result_t {
         let uri = name(uri, "uri")?.to_owned();
-        Ok(Request::new(method::SKILLS_GET, move |client, options| {
-            let skill = client.get_skill_with(&uri, options)?;
-            let result = json!({ "skill": skill });
-            Ok(mcplink_result_t::new(RawResult::alone(result.to_string())))
-        }))
+        Ok(Request::blocking(
+            method::SKILLS_GET,
+            move |client, options| {
+                let skill = client.get_skill_with(&uri, options)?;
+                let result = json!({ "skill": skill });
+                Ok(mcplink_result_t::new(RawResult::alone(result.to_string())))
+            },
+        ))
     }
     /// Starts to get the entry of a skill without waiting: the non-blocking form of
     /// mcplink_client_get_skill.
@@ -150,10 +143,7 @@ calls! {
     /// declared the setting "directoryRead" of the extension for skills.
     fn mcplink_client_list_directory(uri: *const c_char) -> mcplink_result_t {
         let uri = name(uri, "uri")?.to_owned();
-        let method = method::RESOURCES_DIRECTORY_READ;
-        list(method, "resources", move |client, options| {
-            client.resource_directory_pages(&uri, options).read_all()
-        })
+        list::<ReadResourceDirectoryResult>("resources", Some(uri))
     }
     /// Starts to list a directory without waiting: the non-blocking form of
     /// mcplink_client_list_directory.

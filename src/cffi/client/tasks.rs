@@ -16,7 +16,7 @@ use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{self, filled, optional};
 use crate::client::{RawToolAnswer, tool_params};
 use crate::jsonrpc::RawResult;
-use crate::schema::method;
+use crate::schema::{EmptyResult, TaskRequestParams, method};
 
 calls! {
     client: mcplink_client_t;
@@ -52,7 +52,7 @@ calls! {
         let arguments = optional_json(arguments, len, "arguments")?;
         let params = tool_params(&tool, &arguments);
         let ttl = Some(span(ttl_ms)).filter(|ttl| *ttl > Duration::ZERO && *ttl < Duration::MAX);
-        Ok(Request::new(
+        Ok(Request::blocking(
             method::TOOLS_CALL,
             move |client, options| match client
                 .call_tool_as_task_written(&tool, params, ttl, options)?
@@ -80,9 +80,11 @@ calls! {
     /// or has removed it.
     fn mcplink_client_task_status(task_id: *const c_char) -> mcplink_result_t {
         let id = filled(task_id, "task_id")?.to_owned();
-        Ok(Request::new(method::TASKS_GET, move |client, options| {
-            let state = client.task(id).state_raw(options)?;
-            mcplink_result_t::read(method::TASKS_GET, state)
+        Ok(Request::new(method::TASKS_GET, move |client, _| {
+            let params = TaskRequestParams::new(id);
+            client.prepare_request(method::TASKS_GET, &params, |_, state| {
+                mcplink_result_t::read(method::TASKS_GET, state)
+            })
         }))
     }
     /// Starts to request the state of a task without waiting: the non-blocking form of
@@ -107,7 +109,7 @@ calls! {
     fn mcplink_client_task_wait(task_id: *const c_char, tool: *const c_char) -> mcplink_result_t {
         let id = filled(task_id, "task_id")?.to_owned();
         let tool = optional(tool, "tool")?.map(str::to_owned);
-        Ok(Request::new(
+        Ok(Request::blocking(
             method::TASKS_RESULT,
             move |client, options| {
                 let result = client.task_of(id, tool).wait_raw(options)?;
@@ -130,13 +132,13 @@ calls! {
     /// and MCPLINK_OK later.
     fn mcplink_client_task_cancel(task_id: *const c_char) {
         let id = filled(task_id, "task_id")?.to_owned();
-        Ok(Request::new(
-            method::TASKS_CANCEL,
-            move |client, options| {
-                client.task(id).cancel_with(options)?;
+        Ok(Request::new(method::TASKS_CANCEL, move |client, _| {
+            let params = TaskRequestParams::new(id);
+            client.prepare_request(method::TASKS_CANCEL, &params, |client, result| {
+                client.decode::<EmptyResult>(method::TASKS_CANCEL, &result)?;
                 Ok(mcplink_result_t::empty())
-            },
-        ))
+            })
+        }))
     }
     /// Starts to cancel a task without waiting: the non-blocking form of
     /// mcplink_client_task_cancel.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::names::Kind;
 use super::{Group, GroupFailure, Member};
 use crate::client::call_options::CallOptions;
-use crate::client::paging::{ListPage, Pages, StartedPage};
+use crate::client::paging::ListPage;
+use crate::client::prepared_call::{FirstStep, PreparedCall};
 use crate::client::{Client, PendingCall};
 use crate::error::{Error, ErrorKind, Result};
 use crate::schema::{
@@ -41,7 +42,7 @@ pub struct GroupItem<T> {
 enum Started<P: ListPage> {
     Pending(PendingCall<Vec<P::Item>>),
     /// The first page is in the client's cache.
-    Cached(Client),
+    Cached(Client, PreparedCall<Vec<P::Item>>),
 }
 
 impl<P: ListPage + 'static> Started<P>
@@ -54,22 +55,18 @@ where
             let text = "a list of a group has no progress callback";
             return Err(Error::new(ErrorKind::Invalid, text));
         }
-        let Some((params, page)) = StartedPage::prepare::<P>(client, &options)? else {
-            return Ok(Self::Cached(client.clone()));
-        };
-        let finish = move |client: &Client, _params, options: CallOptions<'_>, first| {
-            let pages = Pages::<P>::new(client.clone(), options);
-            Ok(pages.started(page, first).read_all()?.0)
-        };
-        let call = client.start(P::METHOD, params, false, options, finish)?;
-        Ok(Self::Pending(call))
+        let prepared = client.prepare_list::<P, _>(None, &options, |items, _| Ok(items))?;
+        Ok(match prepared.first {
+            FirstStep::Cached => Self::Cached(client.clone(), prepared),
+            _ => Self::Pending(client.start(prepared, options)?),
+        })
     }
 
     /// Waits for the first page, and reads the other pages.
     fn finish(self, options: CallOptions<'_>) -> Result<Vec<P::Item>> {
         match self {
             Self::Pending(call) => call.wait(),
-            Self::Cached(client) => Ok(Pages::<P>::new(client, options).read_all()?.0),
+            Self::Cached(client, prepared) => prepared.make(&client, options),
         }
     }
 }
