@@ -785,6 +785,9 @@ pub(super) fn start_request(
         )
     })?;
     let message = SessionMessage::new(text).related_to(RequestId::from(id));
-    send(message).inspect_err(|_| _ = core.engine().calls.give_up(id))?;
-    Ok(started)
+    // The connection may have ended meanwhile. Then the callback has the outcome.
+    match send(message) {
+        Err(error) if core.engine().calls.give_up(id) => Err(error),
+        _ => Ok(started),
+    }
 }

@@ -32,12 +32,21 @@ pub(crate) struct WatchedCall {
     _on_cancel: Option<OnCancel>,
 }
 
-impl Drop for WatchedCall {
-    fn drop(&mut self) {
-        if self.core.engine().calls.give_up(self.id) && self.may_cancel {
+impl WatchedCall {
+    /// Cancels the call, and drops its callbacks. Returns false if they have the outcome already.
+    fn give_up(&self) -> bool {
+        let given_up = self.core.engine().calls.give_up(self.id);
+        if given_up && self.may_cancel {
             self.core
                 .send_cancelled(self.id, "the caller no longer waits");
         }
+        given_up
+    }
+}
+
+impl Drop for WatchedCall {
+    fn drop(&mut self) {
+        self.give_up();
         if let Some(exchange) = &self.exchange {
             exchange.end();
         }
@@ -141,7 +150,8 @@ impl Call {
     ///
     /// # Errors
     ///
-    /// Fails when the deadline thread can't be started. The call is then cancelled.
+    /// Fails when the exchange or the deadline thread can't be started. The call is then cancelled,
+    /// and the callbacks are dropped.
     pub(crate) fn watch(
         mut self,
         options: &RequestOptions<'_>,
@@ -187,20 +197,24 @@ impl Call {
             spans: (options.timeout, options.max_timeout),
         };
         let registration = &watched.deadline;
-        match self.unsent.take() {
+        let started = match self.unsent.take() {
             Some(message) => {
                 let (handle, registration) = (Arc::clone(&cancel_handle), Arc::clone(registration));
                 watched.exchange = Some(Arc::clone(&cancel_handle));
                 let started = core.start_exchange(message, &cancel_handle, move |carried| {
                     ending.end_exchange(carried, &handle, &registration);
                 });
-                if let Err(error) = started {
-                    // Nothing was sent, so there is nothing to cancel.
-                    watched.may_cancel = false;
-                    return Err(error);
-                }
+                // If nothing was sent, there is nothing to cancel.
+                watched.may_cancel &= started.is_ok();
+                started
             }
-            None => ending.enforce(&cancel_handle, registration)?,
+            None => ending.enforce(&cancel_handle, registration),
+        };
+        // The connection may have ended meanwhile. Then the callback has the outcome.
+        if let Err(error) = started
+            && watched.give_up()
+        {
+            return Err(error);
         }
         let token = options.cancel.as_ref();
         watched._on_cancel = token.map(|token| token.on_trigger(move || cancel_handle.end()));

@@ -386,7 +386,7 @@ fn the_first_transport_is_fallen_back_to() {
         }
         // The end of the stream is that of the connection.
         let error = call(&client, "end").unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Closed);
+        assert_eq!(error.kind(), ErrorKind::Closed, "{error:?}");
         assert!(client.is_closed());
     }
 }
