@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Client;
-use super::cache::{Fetched, Topic};
+use super::cache::Fetched;
 use super::call_options::CallOptions;
 use super::mrtr::FirstRequest;
 use super::output_schemas::{self, ResultCheck};
@@ -19,8 +19,8 @@ use crate::schema::tree;
 use crate::schema::{
     CallToolResult, CompleteRequestParams, CompleteResult, EmptyResult, GetPromptResult,
     ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    LoggingLevel, Misfit, Prompt, ReadResourceRequestParams, ReadResourceResult, Resource,
-    ResourceTemplate, SetLevelRequestParams, Tool, method,
+    LoggingLevel, Misfit, Prompt, ReadResourceResult, Resource, ResourceTemplate,
+    SetLevelRequestParams, Tool, method,
 };
 
 /// The params of a tool call, serialized in one pass.
@@ -363,20 +363,13 @@ impl Client {
     ///
     /// As [`read_resource`](Self::read_resource).
     pub fn read_resource_raw(&self, uri: &str, options: CallOptions<'_>) -> Result<RawResult> {
-        let answer = self.fetch_resource(uri, options)?;
-        self.check_strictly::<ReadResourceResult>(method::RESOURCES_READ, answer.as_str())?;
-        Ok(answer.into_raw())
+        self.prepare_resource(uri, &options, Ok)?
+            .make(self, options)
     }
 
     pub(super) fn fetch_resource(&self, uri: &str, options: CallOptions<'_>) -> Result<Fetched> {
-        self.need(
-            self.capabilities().resources.is_some(),
-            "resources",
-            method::RESOURCES_READ,
-        )?;
-        let params = ReadResourceRequestParams::new(uri);
-        let topic = Topic::resource(uri);
-        self.fetch(method::RESOURCES_READ, topic, &params, options)
+        self.prepare_resource_with(uri, &options, |_, answer| Ok(answer))?
+            .make(self, options)
     }
 
     /// Lists all prompts, over all pages.
@@ -552,7 +545,10 @@ impl Client {
             method::LOGGING_SET_LEVEL,
         )?;
         let params = SetLevelRequestParams::new(level.clone());
-        self.call::<EmptyResult>(method::LOGGING_SET_LEVEL, &params, options)?;
+        self.prepare(method::LOGGING_SET_LEVEL, &params, |client, result| {
+            client.decode::<EmptyResult>(method::LOGGING_SET_LEVEL, &result)
+        })?
+        .make(self, options)?;
         *self.0.supervisor.server.log_level.lock() = Some(level);
         Ok(())
     }
@@ -581,36 +577,10 @@ impl Client {
         &self,
         method: &str,
         params: &impl Serialize,
-        mut options: CallOptions<'_>,
-    ) -> Result<RawResult> {
-        let params = params_text(method, params)?;
-        self.request_text(method, &params, &mut options, FirstRequest::Unsent, true)
-    }
-
-    /// Sends a request and decodes the result. The method determines the type of the result.
-    pub(super) fn call<R: DeserializeOwned>(
-        &self,
-        method: &str,
-        params: &impl Serialize,
         options: CallOptions<'_>,
-    ) -> Result<R> {
-        let result = self.call_raw(method, params, options)?;
-        self.decode(method, &result)
-    }
-
-    fn call_raw(
-        &self,
-        method: &str,
-        params: &impl Serialize,
-        mut options: CallOptions<'_>,
     ) -> Result<RawResult> {
-        let answer = self.call_round_trips(
-            method,
-            params_text(method, params)?,
-            &mut options,
-            FirstRequest::Unsent,
-        )?;
-        Ok(answer.result)
+        self.prepare_request(method, params, |_, result| Ok(result))?
+            .make(self, options)
     }
 
     pub(crate) fn decode<R: DeserializeOwned>(&self, method: &str, text: &str) -> Result<R> {

@@ -1,13 +1,11 @@
 //! Requests whose responses may be cached.
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Client;
 use super::cache::{self, Fetched, Looked, Topic};
 use super::call_options::CallOptions;
 use super::mrtr::FirstRequest;
-use super::request_meta::params_text;
 use crate::error::Result;
 use crate::schema::{ReadResourceResult, method};
 
@@ -69,20 +67,6 @@ impl Client {
         let result = self.decode(method, answer.as_str())?;
         answer.keep();
         Ok(result)
-    }
-
-    /// Returns the cached response to a request if the response is fresh. Otherwise sends the
-    /// request, and the response may be cached.
-    pub(super) fn fetch(
-        &self,
-        method: &str,
-        topic: Topic,
-        params: &impl Serialize,
-        options: CallOptions<'_>,
-    ) -> Result<Fetched> {
-        let params = params_text(method, params)?;
-        let looked = self.look_up(method, topic, &params, &options);
-        self.fetch_looked_up(method, params, options, looked, FirstRequest::Unsent)
     }
 
     /// Looks up the cached response to a request. A response that is found replaces the request.

@@ -14,11 +14,10 @@ use super::request_meta::params_text;
 use super::supervisor::ping_method;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::jsonrpc::RawResult;
-#[cfg(feature = "cffi")]
-use crate::schema::ReadResourceResult;
 use crate::schema::{
     CompleteRequestParams, EmptyResult, FitTo, GetPromptRequestParams, GetSkillRequestParams,
-    GetSkillResult, Misfit, ProtocolVersion, ReadResourceRequestParams, Skill, method,
+    GetSkillResult, Misfit, ProtocolVersion, ReadResourceRequestParams, ReadResourceResult, Skill,
+    method,
 };
 use crate::skills::{SkillUri, normalized_uri};
 
@@ -134,7 +133,6 @@ impl Client {
     }
 
     /// Prepares to read a resource. `read` converts the result.
-    #[cfg(feature = "cffi")]
     pub(crate) fn prepare_resource<T>(
         &self,
         uri: &str,
