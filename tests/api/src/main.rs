@@ -28,7 +28,9 @@ fn main() -> Result<()> {
     if let Ok(rustdoc) = env::var(RUSTDOC) {
         return document(&rustdoc);
     }
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // Set by cargo at run time too. The program may have been built in another working copy.
+    let package = env::var("CARGO_MANIFEST_DIR")?;
+    let package = Path::new(&package);
     let list = package.join("public-api.txt");
     let toolchain = toolchain()?;
     if env::args().nth(1).as_deref() == Some("write") {
