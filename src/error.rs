@@ -153,6 +153,11 @@ impl Error {
         }))
     }
 
+    /// Makes an [`ErrorKind::Invalid`] error.
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Invalid, message)
+    }
+
     /// Makes an [`ErrorKind::Io`] error. `doing` describes the operation that failed.
     pub(crate) fn io(doing: impl fmt::Display, error: std::io::Error) -> Self {
         Self::from(error).context(doing)
@@ -496,12 +501,8 @@ impl RpcError {
     ///
     /// [`ErrorKind::Invalid`] when `data` can't be written as JSON.
     pub fn with_data(mut self, data: &impl Serialize) -> Result<Self> {
-        let raw = serde_json::value::to_raw_value(data).map_err(|error| {
-            Error::new(
-                ErrorKind::Invalid,
-                format!("error data is not JSON: {error}"),
-            )
-        })?;
+        let raw = serde_json::value::to_raw_value(data)
+            .map_err(|error| Error::invalid(format!("error data is not JSON: {error}")))?;
         self.data = Some(raw);
         Ok(self)
     }

@@ -25,7 +25,7 @@ use super::store::StateStore;
 use super::subscriptions::Subscriptions;
 use super::tasks::{self, TaskOptions, Tasks};
 use super::tools::{NewTool, Tools};
-use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::error::{Error, Excerpt, Result};
 use crate::jsonrpc::Request;
 use crate::protocol::{CancelToken, Handlers, KeepAlive, LogRecord, Responder};
 use crate::schema::{
@@ -138,10 +138,7 @@ impl ServerBuilder {
     /// Sets the revisions to serve. Defaults to all revisions.
     pub fn revisions(mut self, revisions: &[ProtocolVersion]) -> Self {
         if revisions.is_empty() {
-            return self.noting(Err(Error::new(
-                ErrorKind::Invalid,
-                "a server needs at least one revision",
-            )));
+            return self.noting(Err(Error::invalid("a server needs at least one revision")));
         }
         let newest_first = ProtocolVersion::ALL.iter().rev();
         let chosen = newest_first.filter(|revision| revisions.contains(revision));
@@ -227,10 +224,7 @@ impl ServerBuilder {
         match KeyRing::new(keys.to_vec()) {
             Some(keys) => self.services().keys = keys,
             None => {
-                return self.noting(Err(Error::new(
-                    ErrorKind::Invalid,
-                    "a server needs at least one state key",
-                )));
+                return self.noting(Err(Error::invalid("a server needs at least one state key")));
             }
         }
         self
@@ -245,7 +239,7 @@ impl ServerBuilder {
     pub fn state_lifetime(mut self, lifetime: Duration) -> Self {
         if lifetime.is_zero() {
             let text = "a client needs time to answer: ServerBuilder::state_lifetime is nothing";
-            return self.noting(Err(Error::new(ErrorKind::Invalid, text)));
+            return self.noting(Err(Error::invalid(text)));
         }
         self.services().state_lifetime = lifetime;
         self
@@ -456,7 +450,7 @@ impl ServerBuilder {
                 return self;
             }
         };
-        self.noting(Err(Error::new(ErrorKind::Invalid, why)))
+        self.noting(Err(Error::invalid(why)))
     }
 
     /// Declares the capability of a list even if no item is registered yet. So a client that
@@ -531,7 +525,7 @@ impl ServerBuilder {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] for the first invalid setting.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) for the first invalid setting.
     pub fn build(mut self) -> Result<Server> {
         if let Some(fault) = self.fault {
             return Err(fault);
@@ -599,7 +593,7 @@ pub(crate) fn replica_name(name: &str) -> Result<Box<str>> {
     let is_fine = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_');
     if !(1..=32).contains(&name.len()) || !name.bytes().all(is_fine) {
         let text = format!("'{}' can't be the name of a replica", Excerpt(name));
-        return Err(Error::new(ErrorKind::Invalid, text));
+        return Err(Error::invalid(text));
     }
     Ok(name.into())
 }

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::paging::{Cursor, List};
 use super::primitive::Primitive;
-use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
+use crate::error::{Error, Excerpt, Result, RpcError};
 use crate::schema::{CacheHint, FitTo, Implementation, ProtocolVersion, ResultMetaObject};
 use crate::sync::Mutex;
 
@@ -141,10 +141,9 @@ impl<T: Listed, H> Catalogue<T, H> {
         let mut shelf = self.shelf.lock();
         if shelf.by_key.contains_key(item.key()) {
             let (noun, key) = (T::NOUN, Excerpt(item.key()));
-            let text = format!(
+            return Err(Error::invalid(format!(
                 "a {noun} named '{key}' is there already: remove it first or choose another name"
-            );
-            return Err(Error::new(ErrorKind::Invalid, text));
+            )));
         }
         let sequence = shelf.next_sequence;
         shelf.next_sequence += 1;

@@ -12,7 +12,7 @@ use super::context::Context;
 use super::error_map::HandlerError;
 use super::guard::GuardedResult;
 use super::primitive::Primitive;
-use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
+use crate::error::{Error, Excerpt, Result, RpcError};
 use crate::schema::{CompleteResult, Completion, CompletionReference, FitTo};
 use crate::sync::Mutex;
 
@@ -54,7 +54,7 @@ impl Completers {
         if table.contains_key(&key) {
             let (name, argument) = (Excerpt(&key.1), Excerpt(argument));
             let text = format!("a completer for '{argument}' of '{name}' is there already");
-            return Err(Error::new(ErrorKind::Invalid, text));
+            return Err(Error::invalid(text));
         }
         table.insert(key, handler);
         Ok(())
@@ -206,7 +206,8 @@ impl CompletionCall {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Cancelled`] or [`ErrorKind::Closed`] when the client no longer waits.
+    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) or
+    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) when the client no longer waits.
     pub fn respond(self, output: impl CompletionOutput) -> Result<()> {
         let Self { call, completing } = self;
         let context = call.into_context();

@@ -63,7 +63,7 @@ impl Folder {
         let uri = root.to_str().and_then(|path| uri_of(path, PathKind::HERE));
         let Some(uri) = uri.filter(|_| root.is_dir()) else {
             let text = format!("'{}' is not a folder with a path in UTF-8", root.display());
-            return Err(Error::new(ErrorKind::Invalid, text));
+            return Err(Error::invalid(text));
         };
         let uri = match uri.ends_with('/') {
             true => uri,

@@ -12,7 +12,7 @@ use super::derived;
 #[cfg(feature = "schemars")]
 use super::input_rules;
 #[cfg(feature = "schemars")]
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 #[cfg(feature = "schemars")]
 use crate::schema::{ElicitAction, InputRequest, JsonObject, JsonSchema, ProtocolVersion};
 use crate::schema::{ElicitRequestParams, ElicitSchema};
@@ -83,9 +83,9 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// See [`AskError`]. An [`ErrorKind::Invalid`] failure when `T` is not a form, or when `T`
-    /// refuses content that fits the form. If the content does not fit the form, the user is asked
-    /// again.
+    /// See [`AskError`]. An [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) failure when `T` is
+    /// not a form, or when `T` refuses content that fits the form. If the content does not fit the
+    /// form, the user is asked again.
     ///
     /// # Examples
     ///
@@ -148,7 +148,7 @@ fn form_of<T: schemars::JsonSchema>() -> Result<JsonSchema> {
     let mut schema = derived::schema_of::<T>();
     if schema["type"] != "object" || !schema["properties"].is_object() {
         let text = format!("'{}' is not a struct with fields", T::schema_name());
-        return Err(Error::new(ErrorKind::Invalid, text));
+        return Err(Error::invalid(text));
     }
     let mut form = json!({ "type": "object", "properties": schema["properties"].take() });
     if let Some(fields) = form["properties"].as_object_mut() {

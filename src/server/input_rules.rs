@@ -4,7 +4,7 @@
 use std::fmt;
 
 use super::session_state::ClientContext;
-use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::error::{Error, Excerpt, Result};
 use crate::schema::{
     ClientCapabilities, CreateMessageRequestParams, ElicitRequestFormParams, ElicitRequestParams,
     ElicitRequestURLParams, ElicitSchema, ElicitationMode, IncludeContext, InputRequest,
@@ -39,7 +39,8 @@ const SECRETS: &[&str] = &[
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Invalid`] for a forbidden input request, which is a mistake of the handler.
+/// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) for a forbidden input request, which is a
+/// mistake of the handler.
 pub(super) fn check(question: &InputRequest, revision: ProtocolVersion) -> Result<()> {
     match question {
         InputRequest::Elicit(request) => match &request.params {
@@ -48,13 +49,10 @@ pub(super) fn check(question: &InputRequest, revision: ProtocolVersion) -> Resul
         },
         InputRequest::CreateMessage(request) => request.params.check(),
         InputRequest::ListRoots(_) => Ok(()),
-        InputRequest::Other { method, .. } => {
-            let text = format!(
-                "'{}' is nothing that a client can be asked",
-                Excerpt(method)
-            );
-            Err(Error::new(ErrorKind::Invalid, text))
-        }
+        InputRequest::Other { method, .. } => Err(Error::invalid(format!(
+            "'{}' is nothing that a client can be asked",
+            Excerpt(method)
+        ))),
     }
 }
 
@@ -64,11 +62,10 @@ fn check_form(form: &ElicitRequestFormParams, revision: ProtocolVersion) -> Resu
     for (name, field) in &fields.properties {
         let names = [Some(name.as_str()), field.title()];
         if let Some(secret) = names.into_iter().flatten().find(|name| is_secret(name)) {
-            let text = format!(
+            return Err(Error::invalid(format!(
                 "a form must not ask for secrets such as '{}': send the user to a page (ElicitRequestParams::url)",
                 Excerpt(secret)
-            );
-            return Err(Error::new(ErrorKind::Invalid, text));
+            )));
         }
     }
     Ok(())

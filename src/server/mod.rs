@@ -224,7 +224,7 @@ impl Server {
         let of_skills = self.0.skills.as_ref();
         if of_skills.is_some_and(|skills| skills.find(&resource.uri).is_some()) {
             let text = "a skill has a file with the URI of the resource";
-            return Err(Error::new(ErrorKind::Invalid, text));
+            return Err(Error::invalid(text));
         }
         self.0.add_resource(resource, handler)?;
         self.0.subscriptions.publish(Event::ResourcesChanged);
@@ -450,7 +450,7 @@ impl Server {
     ) -> Result<()> {
         if level.severity().is_none() {
             let text = "there are eight levels of log messages: see LoggingLevel";
-            return Err(Error::new(ErrorKind::Invalid, text));
+            return Err(Error::invalid(text));
         }
         let mut params = LoggingMessageNotificationParams::new(level, &data)?;
         params.logger = logger.map(str::to_owned);

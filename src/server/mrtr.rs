@@ -222,10 +222,9 @@ impl MrtrState {
         if let Some(other) = notes.asked.get(key)
             && self::digest(other)? != digest
         {
-            let text = format!(
+            return Err(Error::invalid(format!(
                 "two different questions were asked under the key '{key}': give each its own"
-            );
-            return Err(Error::new(ErrorKind::Invalid, text));
+            )));
         }
         notes.asked.insert(key.to_owned(), question.clone());
         Ok(None)
@@ -240,20 +239,16 @@ impl MrtrState {
         serde_json::from_str(value.get())
             .map(Some)
             .map_err(|error| {
-                Error::new(
-                    ErrorKind::Invalid,
-                    format!("what is remembered under '{key}' is of another type: {error}"),
-                )
+                Error::invalid(format!(
+                    "what is remembered under '{key}' is of another type: {error}"
+                ))
             })
     }
 
     /// Remembers a value under a key, for later runs of the handler.
     pub(super) fn remember(&mut self, key: &str, value: &impl Serialize) -> Result<()> {
         let value = serde_json::value::to_raw_value(value).map_err(|error| {
-            Error::new(
-                ErrorKind::Invalid,
-                format!("'{key}' can't be remembered as JSON: {error}"),
-            )
+            Error::invalid(format!("'{key}' can't be remembered as JSON: {error}"))
         })?;
         self.notes().memory.insert(key.to_owned(), value);
         Ok(())
@@ -383,12 +378,8 @@ pub(super) enum Unusable {
 
 /// Returns the digest of an input request: a letter for its kind, and the beginning of a hash.
 fn digest(question: &InputRequest) -> Result<String> {
-    let kind = Asked::of(question).ok_or_else(|| {
-        Error::new(
-            ErrorKind::Invalid,
-            "this is nothing that a client can be asked",
-        )
-    })?;
+    let kind = Asked::of(question)
+        .ok_or_else(|| Error::invalid("this is nothing that a client can be asked"))?;
     let text = serde_json::to_vec(question).map_err(|error| not_json(&error))?;
     let digest = Sha256::digest(&text)
         .map_err(|_| Error::new(ErrorKind::Limit, "the question is too long"))?;
@@ -401,10 +392,7 @@ fn kind_of(digest: &str) -> Option<Asked> {
 }
 
 fn not_json(error: &serde_json::Error) -> Error {
-    Error::new(
-        ErrorKind::Invalid,
-        format!("the question can't be written as JSON: {error}"),
-    )
+    Error::invalid(format!("the question can't be written as JSON: {error}"))
 }
 
 #[cfg(all(test, not(loom)))]

@@ -1,6 +1,6 @@
 //! The check of a tool's results against its output schema.
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::schema::CallToolResult;
 use crate::validation::CompiledSchema;
 
@@ -25,7 +25,7 @@ impl OutputCheck {
         }
         let Some(content) = &result.structured_content else {
             let text = "it has no structured content, which its output schema promises";
-            return Err(Error::new(ErrorKind::Invalid, text));
+            return Err(Error::invalid(text));
         };
         match self {
             Self::Fitting(schema) => schema

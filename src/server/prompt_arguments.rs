@@ -19,7 +19,7 @@ use serde_json::Value;
 #[cfg(feature = "schemars")]
 use super::derived;
 #[cfg(feature = "schemars")]
-use crate::error::{self, ErrorKind};
+use crate::error::{self};
 use crate::error::{Excerpt, RpcError};
 use crate::jsonrpc::typed;
 #[cfg(feature = "schemars")]
@@ -55,11 +55,10 @@ fn compare(declared: &[PromptArgument], derived: &[PromptArgument]) -> error::Re
             }
             Some(_) => continue,
         };
-        let text = format!(
+        return Err(error::Error::invalid(format!(
             "its handler takes the argument '{}', {problem}",
             Excerpt(&argument.name)
-        );
-        return Err(error::Error::new(ErrorKind::Invalid, text));
+        )));
     }
     Ok(())
 }
@@ -77,19 +76,18 @@ fn arguments_of<A: schemars::JsonSchema>() -> error::Result<Vec<PromptArgument>>
         .any(|keyword| schema.get(keyword).is_some());
     if schema["type"] != "object" || is_combined {
         let text = format!("'{}' is not a struct with fields", A::schema_name());
-        return Err(error::Error::new(ErrorKind::Invalid, text));
+        return Err(error::Error::invalid(text));
     }
     let required = schema["required"].as_array();
     let place = |name: &str| required?.iter().position(|field| field == name);
     let mut arguments = Vec::new();
     for (name, field) in schema["properties"].as_object().into_iter().flatten() {
         if !is_text(field) {
-            let text = format!(
+            return Err(error::Error::invalid(format!(
                 "the argument '{}' can't be parsed from a text: use a String, a number, a bool, \
                  an enum without data, or an Option of these",
                 Excerpt(name)
-            );
-            return Err(error::Error::new(ErrorKind::Invalid, text));
+            )));
         }
         let text = |member: &str| field[member].as_str().map(str::to_owned);
         let mut argument = PromptArgument::new(name);

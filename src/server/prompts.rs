@@ -17,7 +17,7 @@ use super::mrtr::Rerun;
 use super::prompt_arguments::parsed;
 use super::raw_result;
 use super::uri::{is_uri, why_no_uri};
-use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
+use crate::error::{Error, Excerpt, Result, RpcError};
 use crate::jsonrpc::RawResult;
 use crate::schema::{
     ContentBlock, FitTo, GetPromptResult, ListPromptsResult, Prompt, PromptMessage,
@@ -50,7 +50,7 @@ pub(super) fn add(prompts: &Prompts, prompt: Prompt, handler: PromptHandler) -> 
         ),
         None => return prompts.add(prompt, handler),
     };
-    Err(Error::new(ErrorKind::Invalid, problem))
+    Err(Error::invalid(problem))
 }
 
 fn declared(prompt: &Prompt) -> impl Iterator<Item = &crate::schema::PromptArgument> {
@@ -157,7 +157,8 @@ impl PromptCall {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Cancelled`] or [`ErrorKind::Closed`] when the client no longer waits.
+    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) or
+    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) when the client no longer waits.
     pub fn respond(self, output: impl PromptOutput) -> Result<()> {
         let Self { call, entry } = self;
         let context = call.into_context();
@@ -269,7 +270,7 @@ fn complete(content: &mut ContentBlock) -> Result<(), HandlerError> {
             if !is_uri(uri) {
                 let (uri, why) = (Excerpt(uri), why_no_uri(uri));
                 let text = format!("'{uri}' is not the address of a resource: {why}");
-                return Err(Error::new(ErrorKind::Invalid, text).into());
+                return Err(Error::invalid(text).into());
             }
             match &mut embedded.resource {
                 ResourceContents::Text(contents) => contents
@@ -289,7 +290,7 @@ fn complete(content: &mut ContentBlock) -> Result<(), HandlerError> {
         "'{}' is not a MIME type: use type/subtype",
         Excerpt(mime_type)
     );
-    Err(Error::new(ErrorKind::Invalid, text).into())
+    Err(Error::invalid(text).into())
 }
 
 /// Returns whether a text has the form of a MIME type (RFC 6838). Parameters are not checked.

@@ -2,17 +2,15 @@
 
 use serde::de::DeserializeOwned;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::jsonrpc::RawResult;
 use crate::jsonrpc::raw_object::RawObject;
 use crate::schema::tree;
 
 /// Parses a result that can't be sent unparsed.
 pub(super) fn parse<T: DeserializeOwned>(result: &RawResult) -> Result<T> {
-    tree::read(result).map_err(|error| {
-        let text = format!("the raw result can't be read: {error}");
-        Error::new(ErrorKind::Invalid, text)
-    })
+    tree::read(result)
+        .map_err(|error| Error::invalid(format!("the raw result can't be read: {error}")))
 }
 
 /// Whether the text of a result has a `resultType`. In the result of a legacy server the member has

@@ -22,7 +22,7 @@ use super::mrtr::Rerun;
 use super::output::Json;
 use super::raw_result;
 use super::uri::{UriTemplate, is_uri, why_no_uri};
-use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
+use crate::error::{Error, Excerpt, Result, RpcError};
 use crate::jsonrpc::RawResult;
 use crate::schema::finite;
 use crate::schema::url::normalized;
@@ -60,7 +60,7 @@ pub(super) fn add(resources: &Resources, resource: Resource, handler: ReadHandle
     if !is_uri(&resource.uri) {
         let (uri, why) = (Excerpt(&resource.uri), why_no_uri(&resource.uri));
         let text = format!("'{uri}' is not the address of a resource: {why}");
-        return Err(Error::new(ErrorKind::Invalid, text));
+        return Err(Error::invalid(text));
     }
     check_annotations(&resource, resource.annotations.as_ref())?;
     resources.add(resource, handler)
@@ -322,7 +322,8 @@ impl ResourceCall {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Cancelled`] or [`ErrorKind::Closed`] when the client no longer waits.
+    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) or
+    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) when the client no longer waits.
     pub fn respond(self, output: impl ResourceOutput) -> Result<()> {
         let Self { call, reading } = self;
         let (read, context) = (&reading.read, call.into_context());

@@ -9,7 +9,7 @@ use super::context::Context;
 use super::derived;
 use super::output::ToolOutput;
 use super::output_check::OutputCheck;
-use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::error::{Error, Excerpt, Result};
 use crate::schema::{JsonSchema, ListToolsResult, Tool};
 #[cfg(feature = "http-server")]
 use crate::transport::http::field::Mirrored;
@@ -78,11 +78,10 @@ pub(super) fn add(tools: &Tools, new: NewTool, validator: Option<&Validator>) ->
     } = new;
     #[cfg(feature = "http-server")]
     Mirrored::in_schema(tool.input_schema.as_str()).map_err(|why| {
-        let text = format!(
+        Error::invalid(format!(
             "tool '{}': its input schema can't be used: {why}",
             tool.name
-        );
-        Error::new(ErrorKind::Invalid, text)
+        ))
     })?;
     tool.input_schema = tool.input_schema.with_properties();
     let work = Work {
@@ -102,7 +101,7 @@ fn compile(
     if tool.input_schema.is_placeholder() {
         let text = "it has no input schema: set one with Tool::input_schema, or any object with \
                     JsonSchema::any_object";
-        return Err(Error::new(ErrorKind::Invalid, text));
+        return Err(Error::invalid(text));
     }
     tool.input_schema.check_input()?;
     let compile = |name: &str, schema: &JsonSchema, is_derived: bool| {
@@ -132,11 +131,10 @@ fn check_name(name: &str) -> Result<()> {
     if (1..=128).contains(&name.len()) && name.bytes().all(allowed) {
         return Ok(());
     }
-    let text = format!(
+    Err(Error::invalid(format!(
         "'{}' is not a tool name: use 1 to 128 of the characters A-Z a-z 0-9 _ - .",
         Excerpt(name)
-    );
-    Err(Error::new(ErrorKind::Invalid, text))
+    )))
 }
 
 /// Returns the JSON Schema of a type that is used as a tool's arguments. Arguments are always an
@@ -212,6 +210,7 @@ mod tests {
     use serde_json::value::RawValue;
 
     use super::*;
+    use crate::error::ErrorKind;
     use crate::schema::{CacheHint, JsonSchema, ProtocolVersion};
     use crate::server::catalogue::Paging;
     use crate::server::paging::{Cursor, Paged};

@@ -23,7 +23,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::error::{Error, Excerpt, Result};
 use crate::schema::url::{
     has_whole_escapes, is_scheme, is_uri_byte, normalized_escapes, percent_decoded,
 };
@@ -127,8 +127,7 @@ pub(super) type Values = BTreeMap<String, String>;
 impl UriTemplate {
     pub(super) fn parse(template: &str) -> Result<Self> {
         Parser::default().parse(template).map_err(|problem| {
-            let text = format!("uri template '{}': {problem}", Excerpt(template));
-            Error::new(ErrorKind::Invalid, text)
+            Error::invalid(format!("uri template '{}': {problem}", Excerpt(template)))
         })
     }
 

@@ -8,7 +8,7 @@ use super::super::guard::GuardedRequest;
 use super::super::inner::{Inner, ServerConnection};
 use super::super::primitive::Primitive;
 use super::super::session_state::ClientContext;
-use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
+use crate::error::{Error, Excerpt, Result, RpcError};
 use crate::jsonrpc::Request;
 use crate::protocol::Responder;
 use crate::protocol::principal::scope_set;
@@ -28,7 +28,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when the server has no such item.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the server has no such item.
     pub fn require_scopes<S: AsRef<str>>(
         &self,
         of: Primitive<'_>,
@@ -144,11 +144,10 @@ impl Inner {
         if is_there {
             return Ok(());
         }
-        let text = format!(
+        Err(Error::invalid(format!(
             "scopes are required for the {noun} '{}', which is not there: add it before, or write a guard",
             Excerpt(name)
-        );
-        Err(Error::new(ErrorKind::Invalid, text))
+        )))
     }
 
     /// Returns the scopes that an item requires.

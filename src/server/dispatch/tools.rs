@@ -17,7 +17,7 @@ use super::super::primitive::Primitive;
 use super::super::session_state::ClientContext;
 use super::super::tools::{self, Entry, NewTool, Work};
 use super::{send, unfit};
-use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
+use crate::error::{Error, Excerpt, Result, RpcError};
 use crate::jsonrpc::raw_object::read_beside;
 use crate::jsonrpc::text::read_string;
 use crate::jsonrpc::{Request, is_empty_array};
@@ -206,11 +206,10 @@ impl Inner {
         let execution = new.tool.execution.as_ref();
         let support = execution.and_then(|execution| execution.task_support.as_ref());
         if self.tasks.is_none() && support.is_some_and(|it| *it != TaskSupport::Forbidden) {
-            let text = format!(
+            return Err(Error::invalid(format!(
                 "tool '{}' is to be run as a task: switch tasks on with ServerBuilder::tasks",
                 Excerpt(&new.tool.name)
-            );
-            return Err(Error::new(ErrorKind::Invalid, text));
+            )));
         }
         tools::add(&self.tools, new, self.validator.as_ref())?;
         self.declare_tools();

@@ -3,13 +3,13 @@
 //! Spec: Extensions, "Server Cards" (SEP-2127), `schema.ts`, "Information Disclosure".
 
 use super::card_input::{CardFormat, CardInput, CardRemote};
-use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::error::{Error, Excerpt, Result};
 use crate::schema::url::Url;
 use crate::schema::{JsonObject, check_meta_key};
 
 fn invalid(member: &str, value: &str, why: &str) -> Error {
     let text = format!("the server card's {member} '{}' {why}", Excerpt(value));
-    Error::new(ErrorKind::Invalid, text)
+    Error::invalid(text)
 }
 
 /// Checks the texts that every card has, and the title.
@@ -167,7 +167,7 @@ fn check_input(what: &str, input: &CardInput) -> Result<()> {
     // E-CARD-S-11
     if input.is_secret && (input.value.is_some() || input.default.is_some()) {
         let text = format!("the server card's {what} is secret, but the card has its value");
-        return Err(Error::new(ErrorKind::Invalid, text));
+        return Err(Error::invalid(text));
     }
     // E-CARD-S-19
     for (member, value) in [("default", &input.default), ("value", &input.value)] {

@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::fields::text;
 use super::options::HttpOptions;
-use crate::error::{Error, ErrorKind, Excerpt};
+use crate::error::{Error, Excerpt};
 use crate::schema::url::Url;
 use crate::transport::http::HttpRequest;
 
@@ -138,7 +138,7 @@ fn without_port(host: &str) -> &str {
 pub(super) fn check_allowed(options: &HttpOptions) -> Result<(), Error> {
     let refuse = |what: &str, text: &str, expected: &str| {
         let text = format!("'{}' is no {what}: {expected}", Excerpt(text));
-        Err(Error::new(ErrorKind::Invalid, text))
+        Err(Error::invalid(text))
     };
     for host in options.allowed_hosts.iter().flatten() {
         if !is_host_name(host) {

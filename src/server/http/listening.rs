@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::super::Server;
 use super::options::HttpOptions;
 use super::service::HttpService;
-use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::error::{Error, Excerpt, Result};
 use crate::protocol::{LogLevel, tell};
 use crate::sync::{Condvar, Mutex};
 use crate::transport::http::{HttpLimits, HttpListener, HttpStats, Service};
@@ -51,17 +51,17 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when `address` is neither a port nor an address with a port.
-    /// [`ErrorKind::Io`] when the address can't be bound, or when the system has no descriptor or
-    /// thread to spare. The errors of [`HttpOptions::check`].
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when `address` is neither a port nor an
+    /// address with a port. [`ErrorKind::Io`](crate::ErrorKind::Io) when the address can't be
+    /// bound, or when the system has no descriptor or thread to spare. The errors of
+    /// [`HttpOptions::check`].
     pub fn listen_http(&self, address: &str, options: HttpOptions) -> Result<HttpServer> {
         let (host, port) = address.rsplit_once(':').unwrap_or(("", address));
         let Ok(port) = port.parse::<u16>() else {
-            let text = format!(
+            return Err(Error::invalid(format!(
                 "'{}' is no address to listen on: expected a port such as '8080', or an address with a port such as '192.0.2.1:8080'",
                 Excerpt(address)
-            );
-            return Err(Error::new(ErrorKind::Invalid, text));
+            )));
         };
         HttpServer::with(self, options, |service, limits| match host {
             "" => HttpListener::bind((Ipv4Addr::LOCALHOST, port), service, limits),

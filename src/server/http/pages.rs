@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::refusal::Refusal;
-use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::error::{Error, Excerpt, Result};
 use crate::skills::Digest;
 use crate::transport::http::{HttpRequest, ResponseHead};
 
@@ -133,7 +133,7 @@ impl HttpPage {
             if value.is_empty() || !value.bytes().all(is_sound) {
                 let path = Excerpt(path);
                 let text = format!("the page '{path}' has a {name} that can't be sent");
-                return Err(Error::new(ErrorKind::Invalid, text));
+                return Err(Error::invalid(text));
             }
         }
         Ok(())

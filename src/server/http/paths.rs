@@ -4,7 +4,7 @@ use super::guard::check_allowed;
 use super::options::HttpOptions;
 use super::pages::HttpPage;
 use super::refusal::{is_at, without_slash};
-use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::error::{Error, Excerpt, Result};
 use crate::transport::http::HttpRequest;
 
 impl HttpOptions {
@@ -25,7 +25,7 @@ impl HttpOptions {
         check_allowed(self)?;
         let refuse = |path: &str, why: &str| {
             let text = format!("the page '{}' {why}", Excerpt(path));
-            Err(Error::new(ErrorKind::Invalid, text))
+            Err(Error::invalid(text))
         };
         let health = self.health.iter();
         let paths = health.chain(self.pages.iter().map(|(path, _)| path));
@@ -97,13 +97,10 @@ fn check_card_path(options: &HttpOptions) -> Result<()> {
         .iter()
         .any(|path| without_slash(path) == card)
     {
-        true => {
-            let text = format!(
-                "the server card and HttpOptions::old_paths have the path '{}'",
-                Excerpt(&card)
-            );
-            Err(Error::new(ErrorKind::Invalid, text))
-        }
+        true => Err(Error::invalid(format!(
+            "the server card and HttpOptions::old_paths have the path '{}'",
+            Excerpt(&card)
+        ))),
         false => Ok(()),
     }
 }

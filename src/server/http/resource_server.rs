@@ -12,7 +12,7 @@ use super::cors;
 use super::denied::{BEARER, DPOP, Denied, Why};
 use super::refusal::{Refusal, without_slash};
 use super::verifier::{Grant, ProofCheck, TokenVerifier, has_passed};
-use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::error::{Error, Excerpt, Result};
 use crate::protocol::principal::{Principal, scope_set};
 use crate::schema::url::Url;
 use crate::transport::http::{HttpRequest, ResponseHead};
@@ -93,8 +93,9 @@ impl ResourceServer {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when there is no authorization server or a URL is invalid. A URL must
-    /// be `https` (except on this machine), without a query, a fragment or credentials.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when there is no authorization server or a
+    /// URL is invalid. A URL must be `https` (except on this machine), without a query, a fragment
+    /// or credentials.
     pub fn new<S: Into<String>>(
         resource: &str,
         authorization_servers: impl IntoIterator<Item = S>,
@@ -106,7 +107,7 @@ impl ResourceServer {
         if authorization_servers.is_empty() {
             let text =
                 format!("clients of '{resource}' need an authorization server to get tokens from");
-            return Err(Error::new(ErrorKind::Invalid, text));
+            return Err(Error::invalid(text));
         }
         for issuer in &authorization_servers {
             check("the issuer", issuer)?;
@@ -414,7 +415,7 @@ enum Way {
 fn check<'a>(what: &str, address: &'a str) -> Result<&'a str> {
     let refuse = |why: &str| {
         let text = format!("{what} '{}' {why}", Excerpt(address));
-        Err(Error::new(ErrorKind::Invalid, text))
+        Err(Error::invalid(text))
     };
     let Some(url) = Url::read(address) else {
         return refuse("is no URL");

@@ -7,7 +7,7 @@ use super::options::{SkillChanges, SkillOptions, SkippedSkill};
 use super::publish;
 use super::published::PublishedSkill;
 use super::store::Skills;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::schema::{SKILLS_EXTENSION, method};
 use crate::server::Server;
 use crate::server::builder::ServerBuilder;
@@ -69,7 +69,7 @@ fn declare(server: &mut Inner) -> Result<()> {
     let id = SKILLS_EXTENSION.to_owned();
     if server.extensions.insert(id, settings).is_some() {
         let text = format!("the extension {SKILLS_EXTENSION} is declared twice");
-        return Err(Error::new(ErrorKind::Invalid, text));
+        return Err(Error::invalid(text));
     }
     // E-SKILL-S-65
     let reserved = [
@@ -79,7 +79,7 @@ fn declare(server: &mut Inner) -> Result<()> {
     ];
     if let Some(own) = reserved.iter().find(|it| server.methods.handles(it)) {
         let text = format!("the method {own} belongs to the extension {SKILLS_EXTENSION}");
-        return Err(Error::new(ErrorKind::Invalid, text));
+        return Err(Error::invalid(text));
     }
     server.feature_methods.extend(METHODS);
     if has_directories {
@@ -96,10 +96,12 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// - [`ErrorKind::Invalid`]: the skill breaks a rule, or its URI belongs to a skill of a folder
-    ///   or to another resource. All files of a nested skill must also be files of the outer skill.
-    /// - [`ErrorKind::Limit`]: the skill exceeds the [limits](SkillOptions::limits).
-    /// - [`ErrorKind::State`]: the server was built without skills.
+    /// - [`ErrorKind::Invalid`](crate::ErrorKind::Invalid): the skill breaks a rule, or its URI
+    ///   belongs to a skill of a folder or to another resource. All files of a nested skill must
+    ///   also be files of the outer skill.
+    /// - [`ErrorKind::Limit`](crate::ErrorKind::Limit): the skill exceeds the
+    ///   [limits](SkillOptions::limits).
+    /// - [`ErrorKind::State`](crate::ErrorKind::State): the server was built without skills.
     ///
     /// In all cases nothing changes.
     pub fn publish_skill(&self, skill: PublishedSkill) -> Result<()> {
@@ -127,8 +129,9 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`] when a folder can't be read, [`ErrorKind::Limit`] when it has more than
-    /// 200 000 entries. In both cases the skills stay as they are.
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) when a folder can't be read,
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) when it has more than 200 000 entries. In both
+    /// cases the skills stay as they are.
     pub fn reload_skills(&self) -> Result<SkillChanges> {
         publish::reload(&self.0)
     }

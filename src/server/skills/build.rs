@@ -172,7 +172,7 @@ fn check_files<F>(entry: &SkillEntry, files: &[BuiltFile<F>], limits: &SkillLimi
     keys.sort_unstable();
     if keys.binary_search(&uri.normalized()).is_err() {
         let text = format!("skill '{uri}' has no {SKILL_FILE} in its root");
-        return Err(Error::new(ErrorKind::Invalid, text));
+        return Err(Error::invalid(text));
     }
     for key in &keys {
         let inside = format!("{key}/");
@@ -182,12 +182,11 @@ fn check_files<F>(entry: &SkillEntry, files: &[BuiltFile<F>], limits: &SkillLimi
             .is_some_and(|other| other.starts_with(&inside))
         {
             let text = format!("'{}' is both a file and a directory", Excerpt(key));
-            return Err(Error::new(ErrorKind::Invalid, text));
+            return Err(Error::invalid(text));
         }
     }
     if keys.windows(2).any(|pair| pair[0] == pair[1]) {
-        let text = format!("skill '{uri}' has a file twice");
-        return Err(Error::new(ErrorKind::Invalid, text));
+        return Err(Error::invalid(format!("skill '{uri}' has a file twice")));
     }
     Ok(())
 }
@@ -199,8 +198,7 @@ pub(super) fn front_matter_of(
     given: Option<JsonObject>,
     parser: Option<&FrontMatterParser>,
 ) -> Result<JsonObject> {
-    let text = std::str::from_utf8(file)
-        .map_err(|_| Error::new(ErrorKind::Invalid, "SKILL.md is not UTF-8"))?;
+    let text = std::str::from_utf8(file).map_err(|_| Error::invalid("SKILL.md is not UTF-8"))?;
     let parts = FrontMatter::split(text)?;
     let parsed = parser
         .map(|parser| parser.parse(parts.yaml()))
@@ -212,12 +210,11 @@ pub(super) fn front_matter_of(
             Ok(given)
         }
         (Some(front_matter), None) | (None, Some(front_matter)) => Ok(front_matter),
-        (None, None) => {
-            let text = "there is no parser for the YAML front matter of SKILL.md: use the feature \
+        (None, None) => Err(Error::invalid(
+            "there is no parser for the YAML front matter of SKILL.md: use the feature \
                         'skills', SkillOptions::front_matter_parser or \
-                        PublishedSkill::front_matter";
-            Err(Error::new(ErrorKind::Invalid, text))
-        }
+                        PublishedSkill::front_matter",
+        )),
     }
 }
 
@@ -225,7 +222,7 @@ pub(super) fn front_matter_of(
 // E-SKILL-S-08
 fn check_members(front_matter: &JsonObject) -> Result<()> {
     FrontMatter::check(front_matter)?;
-    let wrong = |text: &str| Err(Error::new(ErrorKind::Invalid, text));
+    let wrong = |text: &str| Err(Error::invalid(text));
     for member in ["license", "allowed-tools"] {
         if front_matter.get(member).is_some_and(|it| !it.is_string()) {
             return wrong(&format!("'{member}' in the front matter is no string"));

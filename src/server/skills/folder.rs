@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::error::{Error, Excerpt, Result};
 use crate::schema::url::percent_encoded;
 use crate::skills::normalized_uri;
 
@@ -103,7 +103,7 @@ pub(super) fn uri_below(base: Option<&str>, names: &[&str]) -> Result<String> {
         Ok(_) => Ok(format!("{base}/{}", names.join("/"))),
         Err(error) => {
             let text = format!("base_uri \"{}\": {error}", Excerpt(base));
-            Err(Error::new(ErrorKind::Invalid, text))
+            Err(Error::invalid(text))
         }
     }
 }

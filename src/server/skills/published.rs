@@ -8,7 +8,7 @@ use super::build::{BuiltSkill, FileSource, SkillSource, front_matter_of};
 use super::files::{Target, in_memory, made};
 use super::folder::uri_below;
 use super::options::SkillOptions;
-use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::error::{Error, Excerpt, Result};
 use crate::schema::{JsonObject, MetaObject};
 use crate::server::context::Context;
 use crate::server::resources::{ReadHandler, ResourceOutput, ResourceRead, reading};
@@ -146,11 +146,11 @@ impl PublishedSkill {
             (Some((_, Body::Made(_))), Some(given)) => given,
             (Some((_, Body::Made(_))), None) => {
                 let text = "a SKILL.md that a function makes needs PublishedSkill::front_matter";
-                return Err(Error::new(ErrorKind::Invalid, text));
+                return Err(Error::invalid(text));
             }
             (None, _) => {
                 let text = "there is no SKILL.md in the root of the skill";
-                return Err(Error::new(ErrorKind::Invalid, text));
+                return Err(Error::invalid(text));
             }
         };
         let mut files = Vec::new();
@@ -186,11 +186,10 @@ impl PublishedSkill {
 fn names_of(path: &str) -> Result<Vec<&str>> {
     let names: Vec<&str> = path.split('/').collect();
     if names.iter().any(|name| matches!(*name, "" | "." | "..")) {
-        let text = format!(
+        return Err(Error::invalid(format!(
             "'{}' is no path: use names with '/' between them, without '.' and '..'",
             Excerpt(path)
-        );
-        return Err(Error::new(ErrorKind::Invalid, text));
+        )));
     }
     Ok(names)
 }

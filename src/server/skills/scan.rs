@@ -127,7 +127,7 @@ fn add(tree: &mut Tree, entry: &DirEntry, depth: usize, entries: &mut usize) -> 
         return Ok(());
     }
     let Ok(name) = name.into_string() else {
-        return Err(Error::new(ErrorKind::Invalid, "its name is not UTF-8"));
+        return Err(Error::invalid("its name is not UTF-8"));
     };
     let failed = |error| Error::io("looking at the entry", error);
     let kind = entry.file_type().map_err(failed)?;
@@ -141,8 +141,7 @@ fn add(tree: &mut Tree, entry: &DirEntry, depth: usize, entries: &mut usize) -> 
         return Ok(());
     }
     if !kind.is_file() {
-        let text = format!("it is {}", noun(kind));
-        return Err(Error::new(ErrorKind::Invalid, text));
+        return Err(Error::invalid(format!("it is {}", noun(kind))));
     }
     tree.files.push(FoundFile {
         name,

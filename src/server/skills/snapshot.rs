@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::build::{BuiltFile, BuiltSkill, Identity};
-use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::error::{Error, Excerpt, Result};
 use crate::schema::url::percent_decoded;
 use crate::schema::{DIRECTORY_MIME_TYPE, Resource, Skill};
 use crate::skills::{SKILL_FILE, normalized_uri};
@@ -172,7 +172,7 @@ pub(super) fn fit_together<F>(one: &BuiltSkill<F>, other: &BuiltSkill<F>) -> Res
         return Ok(());
     };
     let text = format!("skill '{}': {fault}", one.entry.uri());
-    Err(Error::new(ErrorKind::Invalid, text))
+    Err(Error::invalid(text))
 }
 
 /// Returns an error text if a file of `nested` is missing in `outer`, or has another content there.

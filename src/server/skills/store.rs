@@ -12,7 +12,7 @@ use super::build::{BuiltSkill, Identity};
 use super::folder::SkillFolder;
 use super::options::{SkillChanges, SkillOptions, SkippedSkill};
 use super::snapshot::{Numbered, Snapshot, fit_together, key_of};
-use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::error::{Error, Excerpt, Result};
 use crate::sync::Mutex;
 
 /// The skills of a server.
@@ -268,7 +268,7 @@ fn check_free<F: Clone>(
         Some(file) => {
             let (skill, uri) = (skill.entry.uri(), Excerpt(&file.resource.uri));
             let text = format!("skill '{skill}': there is another resource with the URI '{uri}'");
-            Err(Error::new(ErrorKind::Invalid, text))
+            Err(Error::invalid(text))
         }
         None => Ok(()),
     }

@@ -47,10 +47,9 @@ pub(super) fn discover(issuer: &str, way: &Way) -> Result<String> {
             Err(error) => missing = Some(error),
         }
     }
-    Err(useless.or(missing).unwrap_or_else(|| {
-        let text = format!("the issuer '{}' is no URL", Excerpt(issuer));
-        Error::new(ErrorKind::Invalid, text)
-    }))
+    Err(useless
+        .or(missing)
+        .unwrap_or_else(|| Error::invalid(format!("the issuer '{}' is no URL", Excerpt(issuer)))))
 }
 
 fn key_set_url(issuer: &str, url: &str, text: &str) -> Result<String> {

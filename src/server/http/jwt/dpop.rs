@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::jwk::ALGORITHMS;
 use super::proof::{Proof, Purpose};
 use super::seen::{Seen, Unusable};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::schema::json::millis;
 use crate::server::StateKey;
 use crate::server::http::denied::{Denied, Why};
@@ -142,14 +142,10 @@ impl Dpop {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when there is no key.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when there is no key.
     pub fn nonces(mut self, keys: &[StateKey], life: Duration) -> Result<Self> {
-        let keys = KeyRing::new(keys.to_vec()).ok_or_else(|| {
-            Error::new(
-                ErrorKind::Invalid,
-                "nonces need a key to be sealed with (Dpop::nonces)",
-            )
-        })?;
+        let keys = KeyRing::new(keys.to_vec())
+            .ok_or_else(|| Error::invalid("nonces need a key to be sealed with (Dpop::nonces)"))?;
         self.nonces = Some(Nonces { keys, life });
         Ok(self)
     }

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 
 /// The maximum number of keys of an issuer. Further keys are ignored.
 const MAX_KEYS: usize = 100;
@@ -94,7 +94,7 @@ pub(super) fn read_keys(text: &str) -> Result<Vec<Key>> {
     }
     let set: Set<'_> = serde_json::from_str(text).map_err(|error| {
         let text = format!("the issuer's keys are no key set (RFC 7517): {error}");
-        Error::new(ErrorKind::Invalid, text)
+        Error::invalid(text)
     })?;
     let keys = set.keys.iter().take(MAX_KEYS);
     Ok(keys

@@ -29,7 +29,7 @@ use self::keys::{KeyLookup, Keys, Source};
 use self::known::{Good, Known, mark};
 use super::denied::Denied;
 use super::verifier::{Grant, LEEWAY, TokenVerifier, has_passed};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::protocol::principal::{Principal, scope_set};
 use crate::schema::JsonObject;
 use crate::transport::http::proxies::Proxies;
@@ -134,11 +134,10 @@ impl JwtVerifier {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when the URL can't be parsed.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the URL can't be parsed.
     pub fn proxy(mut self, url: &str) -> Result<Self> {
         let proxy = Proxy::new(url).map_err(|_| {
-            let text = "the URL of the proxy can't be read (JwtVerifier::proxy)";
-            Error::new(ErrorKind::Invalid, text)
+            Error::invalid("the URL of the proxy can't be read (JwtVerifier::proxy)")
         })?;
         self.keys.way.proxy = Proxies::One(proxy);
         Ok(self)
@@ -160,13 +159,13 @@ impl JwtVerifier {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] when there is no certificate, or one can't be parsed.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when there is no certificate, or one can't
+    /// be parsed.
     pub fn root_certificates(mut self, pem: impl AsRef<[u8]>) -> Result<Self> {
         self.keys.way.roots.trust(pem.as_ref()).map_err(|why| {
-            let text = format!(
+            Error::invalid(format!(
                 "the root certificates of the issuer {why} (JwtVerifier::root_certificates)"
-            );
-            Error::new(ErrorKind::Invalid, text)
+            ))
         })?;
         Ok(self)
     }
