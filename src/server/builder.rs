@@ -6,13 +6,13 @@ mod scopes;
 mod tools;
 
 use std::collections::HashMap;
-use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::Server;
 use super::conversation::CallServices;
+use super::debug_fields::debug_fields;
 use super::events::{ServerEvent, SessionEvent};
 use super::guard::Guard;
 use super::inner::{Declared, Inner};
@@ -598,14 +598,7 @@ pub(crate) fn replica_name(name: &str) -> Result<Box<str>> {
     Ok(name.into())
 }
 
-impl fmt::Debug for ServerBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServerBuilder")
-            .field("info", &self.inner.services.info)
-            .field("fault", &self.fault)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(ServerBuilder, info = |it| &it.inner.services.info, fault);
 
 impl Server {
     /// Returns a builder for a server. The name is for programs; a title for users is set with

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use serde::de::DeserializeOwned;
 
 use super::context::Context;
+use super::debug_fields::debug_fields;
 use super::error_map::{Failure, HandlerError};
 use super::events::ServerEventKind;
 use super::guard::GuardedResult;
@@ -248,10 +249,4 @@ fn invalid_arguments(what: impl fmt::Display) -> HandlerError {
     HandlerError::new(format!("invalid arguments: {what}"))
 }
 
-impl fmt::Debug for ToolCall {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ToolCall")
-            .field("context", self.context())
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(ToolCall, context = |it| it.context());

@@ -1,6 +1,5 @@
 //! The context of a call, through which a handler reads the request and sends messages.
 
-use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 use serde::Serialize;
@@ -8,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::call_task::CallTask;
 use super::conversation::{CallServices, Conversation, InputPermit};
+use super::debug_fields::debug_fields;
 use super::error_map::{Failure, HandlerError, for_revision, missing_scopes, reveal};
 use super::guard::GuardedResult;
 use super::in_progress::InProgress;
@@ -639,14 +639,11 @@ impl Context {
     }
 }
 
-impl fmt::Debug for Context {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Context")
-            .field("responder", &self.0.responder)
-            .field("terms", &self.0.terms)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(
+    Context,
+    responder = |it| &it.0.responder,
+    terms = |it| &it.0.terms
+);
 
 /// Returns the error for a used-up memory budget.
 fn no_room(max: usize) -> RpcError {

@@ -25,6 +25,7 @@ mod catalogue;
 mod completion;
 mod context;
 mod conversation;
+mod debug_fields;
 #[cfg(feature = "schemars")]
 mod derived;
 mod dispatch;
@@ -66,7 +67,6 @@ mod tasks;
 mod tools;
 mod uri;
 
-use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -80,6 +80,7 @@ pub use self::call::ToolCall;
 use self::completion::CompletionHandler;
 pub use self::completion::{CompletionCall, CompletionOutput, CompletionRequest};
 pub use self::context::Context;
+use self::debug_fields::debug_fields;
 pub use self::error_map::HandlerError;
 pub use self::events::{ServerEvent, ServerEventKind, Session, SessionEvent, SessionTransport};
 pub use self::folder::Folder;
@@ -639,17 +640,14 @@ impl ShutdownHandle {
     }
 }
 
-impl fmt::Debug for Server {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Server")
-            .field("info", &self.0.services.info)
-            .field("tools", &self.0.tools)
-            .field("prompts", &self.0.prompts)
-            .field("resources", &self.0.resources)
-            .field("templates", &self.0.templates)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(
+    Server,
+    info = |it| &it.0.services.info,
+    tools = |it| &it.0.tools,
+    prompts = |it| &it.0.prompts,
+    resources = |it| &it.0.resources,
+    templates = |it| &it.0.templates
+);
 
 /// Returns a new id of a session or a task, which can't be guessed. The id begins with the name of
 /// the replica, if there is one.

@@ -13,7 +13,6 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -25,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::context::Context;
+use super::debug_fields::debug_fields;
 use super::input_rules::{Asked, check_answer};
 use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
 use crate::jsonrpc::Request;
@@ -89,11 +89,7 @@ impl InputRequester {
     }
 }
 
-impl fmt::Debug for InputRequester {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InputRequester").finish_non_exhaustive()
-    }
-}
+debug_fields!(InputRequester);
 
 /// The input requests, answers and remembered values of one call.
 #[derive(Debug, Default)]

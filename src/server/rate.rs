@@ -1,12 +1,12 @@
 //! A rate limit for the requests of each caller.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use super::debug_fields::debug_fields;
 use super::error_map::HandlerError;
 use super::guard::{Guard, GuardedRequest};
 use crate::error::{ErrorCode, RpcError, Span};
@@ -113,15 +113,7 @@ impl Guard for RateLimit {
     }
 }
 
-impl fmt::Debug for RateLimit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RateLimit")
-            .field("requests", &self.requests)
-            .field("per", &self.per)
-            .field("methods", &self.methods)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(RateLimit, requests, per, methods);
 
 /// The token buckets of all callers. A bucket is stored as the time at which it is full again. A
 /// caller whose bucket is full is treated like a new caller. The present time is an argument of the

@@ -7,10 +7,10 @@
 //! Spec: Base Protocol, Patterns, "Multi Round-Trip Requests", "Replay" (2026-07-28).
 
 use std::collections::{BTreeSet, HashMap};
-use std::fmt;
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
+use super::debug_fields::debug_fields;
 use crate::error::{Error, ErrorKind, Result};
 use crate::shares::{Admission, Client, Shares};
 use crate::sync::Mutex;
@@ -178,13 +178,7 @@ impl StateStore for MemoryStateStore {
     }
 }
 
-impl fmt::Debug for Seen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Seen")
-            .field("ids", &self.ids.len())
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(Seen, ids = |it| it.ids.len());
 
 #[cfg(all(test, not(loom)))]
 mod tests {

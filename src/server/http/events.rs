@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::error::Result;
+use crate::server::debug_fields::debug_fields;
 use crate::shares::{Client, Shares};
 use crate::sync::Mutex;
 
@@ -402,13 +403,7 @@ impl Drop for RecentOfStream {
     }
 }
 
-impl fmt::Debug for SessionEvents {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SessionEvents")
-            .field("number", &self.number)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(SessionEvents, number);
 
 impl fmt::Debug for dyn EventStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

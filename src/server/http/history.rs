@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use super::events::{EventLog, EventStore, Recent, SessionEvents};
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{LogHook, LogLevel, tell};
+use crate::server::debug_fields::debug_fields;
 use crate::shares::Client;
 use crate::transport::http::event::{write_event, write_mark};
 
@@ -232,13 +233,7 @@ impl Keeper {
     }
 }
 
-impl fmt::Debug for Keeper {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Keeper")
-            .field("name", &self.name)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(Keeper, name);
 
 /// Appends an event to `out`, in its wire format. An event with an empty text is a mark: a position
 /// to resume from.

@@ -1,6 +1,5 @@
 //! A server with its own HTTP listener.
 
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +9,7 @@ use super::options::HttpOptions;
 use super::service::HttpService;
 use crate::error::{Error, Excerpt, Result};
 use crate::protocol::{LogLevel, tell};
+use crate::server::debug_fields::debug_fields;
 use crate::sync::{Condvar, Mutex};
 use crate::transport::http::{HttpLimits, HttpListener, HttpStats, Service};
 
@@ -189,11 +189,4 @@ impl Drop for HttpServer {
     }
 }
 
-impl fmt::Debug for HttpServer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpServer")
-            .field("server", &self.server)
-            .field("address", &self.local_addr())
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(HttpServer, server, address = |it| it.local_addr());

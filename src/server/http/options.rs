@@ -1,6 +1,5 @@
 //! The options of a server over HTTP.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +10,7 @@ use super::pages::HttpPage;
 use super::refusal::without_slash;
 use super::resource_server::ResourceServer;
 use crate::protocol::principal::Principal;
+use crate::server::debug_fields::debug_fields;
 use crate::transport::http::{HttpLimits, HttpRequest, Network};
 
 /// The default of [`HttpOptions::max_sessions`].
@@ -403,17 +403,14 @@ fn rooted(path: String) -> String {
     }
 }
 
-impl fmt::Debug for HttpOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpOptions")
-            .field("path", &self.path)
-            .field("allowed_hosts", &self.allowed_hosts)
-            .field("allowed_origins", &self.allowed_origins)
-            .field("is_open", &matches!(self.access, Access::Open))
-            .field("sessions", &self.sessions)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(
+    HttpOptions,
+    path,
+    allowed_hosts,
+    allowed_origins,
+    is_open = |it| matches!(it.access, Access::Open),
+    sessions
+);
 
 #[cfg(test)]
 mod tests {

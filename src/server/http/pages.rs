@@ -4,11 +4,11 @@
 //! `Host` check and all limits of the listener apply.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::sync::Arc;
 
 use super::refusal::Refusal;
 use crate::error::{Error, Excerpt, Result};
+use crate::server::debug_fields::debug_fields;
 use crate::skills::Digest;
 use crate::transport::http::{HttpRequest, ResponseHead};
 
@@ -140,16 +140,8 @@ impl HttpPage {
     }
 }
 
-/// Shows the type and the size, not the content.
-impl fmt::Debug for HttpPage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpPage")
-            .field("content_type", &self.content_type)
-            .field("bytes", &self.body.len())
-            .field("etag", &self.etag)
-            .finish_non_exhaustive()
-    }
-}
+// Shows the type and the size, not the content.
+debug_fields!(HttpPage, content_type, bytes = |it| it.body.len(), etag);
 
 fn not_allowed() -> Refusal {
     Refusal::text(405, "allowed here: GET, HEAD").header("Allow", "GET, HEAD")

@@ -2,7 +2,6 @@
 //! plain JSON, or an event stream if other messages or a long silence precede the answer.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -12,6 +11,7 @@ use super::refusal::json_head;
 use crate::buffer_cache;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{Answer, ExchangeHandle, ResponseSink};
+use crate::server::debug_fields::debug_fields;
 use crate::sync::{Mutex, MutexGuard};
 use crate::transport::http::event::{EVENT_STREAM, QUIET, write_event};
 use crate::transport::http::{ResponseHead, ResponseWriter};
@@ -271,11 +271,7 @@ impl Drop for Reply {
     }
 }
 
-impl fmt::Debug for Reply {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reply").finish_non_exhaustive()
-    }
-}
+debug_fields!(Reply);
 
 /// Returns the head of a response that is an event stream.
 pub(super) fn stream_head(keep_alive: Option<Duration>) -> ResponseHead {

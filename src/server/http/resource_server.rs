@@ -3,7 +3,6 @@
 //! Spec: Base Protocol, "Authorization" (2025-06-18 and later); RFC 9728; RFC 6750.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -15,6 +14,7 @@ use super::verifier::{Grant, ProofCheck, TokenVerifier, has_passed};
 use crate::error::{Error, Excerpt, Result};
 use crate::protocol::principal::{Principal, scope_set};
 use crate::schema::url::Url;
+use crate::server::debug_fields::debug_fields;
 use crate::transport::http::{HttpRequest, ResponseHead};
 
 /// The path prefix of protected resource metadata.
@@ -393,15 +393,12 @@ impl ResourceServer {
     }
 }
 
-impl fmt::Debug for ResourceServer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ResourceServer")
-            .field("resource", &self.resource)
-            .field("authorization_servers", &self.authorization_servers)
-            .field("required_scopes", &self.required)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(
+    ResourceServer,
+    resource,
+    authorization_servers,
+    required_scopes = |it| &it.required
+);
 
 /// The authentication scheme with which a client sends a token.
 #[derive(Clone, Copy)]

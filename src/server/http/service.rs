@@ -6,7 +6,6 @@ mod header;
 mod old;
 mod streams;
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -36,6 +35,7 @@ use crate::protocol::incident::Incident;
 use crate::protocol::principal::Principal;
 use crate::protocol::{Connection, LogLevel, Origin, ResponseSink, tell};
 use crate::schema::{ProtocolVersion, method};
+use crate::server::debug_fields::debug_fields;
 use crate::transport::http::event::EVENT_STREAM;
 use crate::transport::http::{ClientKey, HttpRequest, ResponseHead, ResponseWriter, Service};
 use crate::transport::{Control, Sender, SessionMessage};
@@ -216,14 +216,11 @@ impl Service for HttpService {
     }
 }
 
-impl fmt::Debug for HttpService {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpService")
-            .field("options", &self.0.options)
-            .field("sessions", &self.sessions())
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(
+    HttpService,
+    options = |it| &it.0.options,
+    sessions = |it| it.sessions()
+);
 
 /// Returns the path and the page of the server card. A card that breaks a rule is logged.
 fn served_card(server: &Inner, options: &HttpOptions) -> Option<(String, HttpPage)> {

@@ -22,7 +22,6 @@ mod table;
 pub(super) use self::stream::RequestStream;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::fmt;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -42,6 +41,7 @@ use crate::protocol::principal::Principal;
 use crate::protocol::{Answer, Connection};
 use crate::schema::ProtocolVersion;
 use crate::schema::json::millis;
+use crate::server::debug_fields::debug_fields;
 use crate::shares::{Client, Shares};
 use crate::sync::Mutex;
 use crate::transport::http::{ResponseHead, ResponseWriter};
@@ -343,14 +343,8 @@ impl SessionStream for Session {
     }
 }
 
-impl fmt::Debug for Session {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The id is a secret.
-        f.debug_struct("Session")
-            .field("revision", &self.revision())
-            .finish_non_exhaustive()
-    }
-}
+// The id is a secret.
+debug_fields!(Session, revision = |it| it.revision());
 
 /// An event stream of a legacy session.
 pub(super) struct Stream {

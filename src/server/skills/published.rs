@@ -1,6 +1,5 @@
 //! A skill that is made in code.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -11,6 +10,7 @@ use super::options::SkillOptions;
 use crate::error::{Error, Excerpt, Result};
 use crate::schema::{JsonObject, MetaObject};
 use crate::server::context::Context;
+use crate::server::debug_fields::debug_fields;
 use crate::server::resources::{ReadHandler, ResourceOutput, ResourceRead, reading};
 use crate::skills::{Digest, SKILL_FILE};
 
@@ -194,13 +194,9 @@ fn names_of(path: &str) -> Result<Vec<&str>> {
     Ok(names)
 }
 
-impl fmt::Debug for PublishedSkill {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let files: Vec<&str> = self.files.iter().map(|(path, _)| &**path).collect();
-        f.debug_struct("PublishedSkill")
-            .field("path", &self.path)
-            .field("files", &files)
-            .field("is_listed", &self.is_listed)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(
+    PublishedSkill,
+    path,
+    files = |it| it.files.iter().map(|(path, _)| path).collect::<Vec<_>>(),
+    is_listed
+);

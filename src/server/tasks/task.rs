@@ -24,6 +24,7 @@ use crate::schema::{
     DetailedTask, FitTo, InputRequest, InputRequests, InputResponses, ProtocolVersion, ResultType,
     Task as LegacyTask,
 };
+use crate::server::debug_fields::debug_fields;
 use crate::sync::Mutex;
 
 /// The maximum number of requests that wait for the result of one task.
@@ -573,13 +574,7 @@ impl fmt::Debug for TaskResponseSink {
     }
 }
 
-impl fmt::Debug for Task {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Task")
-            .field("created", &self.created)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(Task, created);
 
 /// Formats a time in ISO 8601. Times before 1970 become the beginning of 1970.
 fn iso_8601(time: SystemTime) -> String {

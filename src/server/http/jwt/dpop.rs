@@ -2,7 +2,6 @@
 //!
 //! Spec: RFC 9449, sections 7 to 9 and 11; DPoP profile of MCP (draft, SEP-1932).
 
-use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::jwk::ALGORITHMS;
@@ -11,6 +10,7 @@ use super::seen::{Seen, Unusable};
 use crate::error::{Error, Result};
 use crate::schema::json::millis;
 use crate::server::StateKey;
+use crate::server::debug_fields::debug_fields;
 use crate::server::http::denied::{Denied, Why};
 use crate::server::http::verifier::ProofCheck;
 use crate::server::state::KeyRing;
@@ -227,12 +227,4 @@ impl ProofCheck for Dpop {
     }
 }
 
-impl fmt::Debug for Dpop {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Dpop")
-            .field("is_required", &self.is_required)
-            .field("window", &self.window)
-            .field("max_proofs", &self.max_proofs)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(Dpop, is_required, window, max_proofs);

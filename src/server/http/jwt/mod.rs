@@ -13,7 +13,6 @@ mod known;
 mod proof;
 mod seen;
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -32,6 +31,7 @@ use super::verifier::{Grant, LEEWAY, TokenVerifier, has_passed};
 use crate::error::{Error, Result};
 use crate::protocol::principal::{Principal, scope_set};
 use crate::schema::JsonObject;
+use crate::server::debug_fields::debug_fields;
 use crate::transport::http::proxies::Proxies;
 
 /// The maximum length of a token, in bytes.
@@ -332,13 +332,7 @@ impl TokenVerifier for Arc<JwtVerifier> {
     }
 }
 
-impl fmt::Debug for JwtVerifier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("JwtVerifier")
-            .field("issuer", &self.issuer)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(JwtVerifier, issuer);
 
 /// Returns whether a JWT header may belong to an access token. Other kinds of JWTs must be refused,
 /// because an issuer may sign them with the same keys.

@@ -38,6 +38,7 @@ use super::{Actions, Reader, Session, Stream, StreamState};
 use crate::buffer_cache;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{Answer, ResponseSink};
+use crate::server::debug_fields::debug_fields;
 use crate::server::session_stream::Offered;
 use crate::sync::{Mutex, MutexGuard};
 use crate::transport::http::event::{write_event, write_mark};
@@ -677,13 +678,7 @@ impl fmt::Debug for RequestStream {
     }
 }
 
-impl fmt::Debug for Stream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stream")
-            .field("number", &self.number)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(Stream, number);
 
 fn gone() -> Error {
     Error::new(ErrorKind::Closed, "the stream has ended")
