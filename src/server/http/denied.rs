@@ -85,31 +85,22 @@ impl Denied {
 
     /// Returns the log message for the host. Returns `None` if nothing has to be logged.
     pub(super) fn for_host(&self) -> Option<(LogLevel, String)> {
-        match &self.0 {
-            Why::InvalidToken(why) => Some((
-                LogLevel::Info,
-                format!("an access token was refused: {why}"),
-            )),
-            Why::Proof(why) => Some((
-                LogLevel::Info,
-                format!("a proof of a token's key was refused: {why}"),
-            )),
-            Why::Unavailable(why) => {
-                Some((LogLevel::Error, format!("access can't be checked: {why}")))
-            }
-            Why::Malformed(why) => {
-                Some((LogLevel::Debug, format!("credentials can't be read: {why}")))
-            }
-            Why::Scopes(_) => Some((
-                LogLevel::Debug,
-                "a user lacks scopes that every request needs".to_owned(),
-            )),
-            Why::Challenge(_) | Why::Forbidden => {
-                Some((LogLevel::Debug, "a request was not authorized".to_owned()))
-            }
+        let level = match &self.0 {
+            Why::InvalidToken(_) | Why::Proof(_) => LogLevel::Info,
+            Why::Unavailable(_) => LogLevel::Error,
+            _ => LogLevel::Debug,
+        };
+        let text = match &self.0 {
+            Why::InvalidToken(why) => format!("an access token was refused: {why}"),
+            Why::Proof(why) => format!("a proof of a token's key was refused: {why}"),
+            Why::Unavailable(why) => format!("access can't be checked: {why}"),
+            Why::Malformed(why) => format!("credentials can't be read: {why}"),
+            Why::Scopes(_) => "a user lacks scopes that every request needs".to_owned(),
+            Why::Challenge(_) | Why::Forbidden => "a request was not authorized".to_owned(),
             // Clients normally get these answers while they discover the requirements of the
             // server.
-            Why::NoToken | Why::Nonce(_) => None,
-        }
+            Why::NoToken | Why::Nonce(_) => return None,
+        };
+        Some((level, text))
     }
 }

@@ -82,10 +82,9 @@ impl HttpPage {
     pub(super) fn respond(&self, request: &HttpRequest<'_>) -> Refusal {
         let answer = match request.method {
             "GET" | "HEAD" => self.content(request),
-            "OPTIONS" if self.is_readable_by_all => Refusal {
-                head: ResponseHead::new(204).header("Access-Control-Max-Age", "600"),
-                body: Vec::new(),
-            },
+            "OPTIONS" if self.is_readable_by_all => {
+                Refusal::empty(ResponseHead::new(204).header("Access-Control-Max-Age", "600"))
+            }
             _ if self.is_readable_by_all => {
                 let text = "allowed here: GET, HEAD";
                 Refusal::text(405, text).header("Allow", "GET, HEAD, OPTIONS")
@@ -112,8 +111,7 @@ impl HttpPage {
             .header("ETag", self.etag.clone())
             .header("Cache-Control", self.cache_control.clone());
         if is_known {
-            let body = Vec::new();
-            return Refusal { head, body };
+            return Refusal::empty(head);
         }
         Refusal {
             head: head

@@ -19,10 +19,21 @@ pub(super) struct Refusal {
 
 impl Refusal {
     pub(super) fn new(status: u16, error: &RpcError) -> Self {
+        Self::of_message(None, status, error)
+    }
+
+    /// Refuses the message with this id.
+    fn of_message(id: Option<&RequestId>, status: u16, error: &RpcError) -> Self {
         Self {
             head: json_head(status),
-            body: jsonrpc::write_error(None, error),
+            body: jsonrpc::write_error(id, error),
         }
+    }
+
+    /// Makes a response without a body.
+    pub(super) fn empty(head: ResponseHead) -> Self {
+        let body = Vec::new();
+        Self { head, body }
     }
 
     pub(super) fn text(status: u16, text: impl Into<String>) -> Self {
@@ -43,44 +54,30 @@ impl Refusal {
 /// request has the request's id: the session may have ended while the request waited.
 pub(super) fn unknown_session(id: Option<&RequestId>) -> Refusal {
     let text = "there is no such session (any more): send initialize without Mcp-Session-Id";
-    Refusal {
-        head: json_head(404),
-        body: jsonrpc::write_error(id, &RpcError::invalid_request(text)),
-    }
+    Refusal::of_message(id, 404, &RpcError::invalid_request(text))
 }
 
 pub(super) fn unknown_version(request: &HttpRequest<'_>) -> Refusal {
     let version = token(request, "MCP-Protocol-Version").unwrap_or_default();
     let version = String::from_utf8_lossy(version);
-    Refusal::text(
-        400,
-        format!(
-            "MCP-Protocol-Version '{}' knows no sessions here",
-            Excerpt(&version)
-        ),
-    )
+    let version = Excerpt(&version);
+    let text = format!("MCP-Protocol-Version '{version}' knows no sessions here");
+    Refusal::text(400, text)
 }
 
 pub(super) fn no_session() -> Refusal {
-    Refusal::text(
-        400,
-        "Mcp-Session-Id is missing: send initialize first, then the id that comes with its answer",
-    )
+    let text =
+        "Mcp-Session-Id is missing: send initialize first, then the id that comes with its answer";
+    Refusal::text(400, text)
 }
 
 pub(super) fn refuse_request(request: &Request, error: &RpcError) -> Refusal {
-    Refusal {
-        head: json_head(400),
-        body: jsonrpc::write_error(Some(request.id()), error),
-    }
+    Refusal::of_message(Some(request.id()), 400, error)
 }
 
 pub(super) fn refuse_malformed(malformed: &Malformed) -> Refusal {
     let status = if malformed.is_no_memory() { 503 } else { 400 };
-    Refusal {
-        head: json_head(status),
-        body: jsonrpc::write_error(malformed.id.as_ref(), &malformed.error),
-    }
+    Refusal::of_message(malformed.id.as_ref(), status, &malformed.error)
 }
 
 /// The header fields that decide whether and how a request is served.
@@ -165,10 +162,8 @@ pub(super) fn check_media(request: &HttpRequest<'_>) -> Result<(), Refusal> {
     let media = request.value("Content-Type").unwrap_or_default();
     let media = media.split(|byte| *byte == b';').next().unwrap_or_default();
     if !media.trim_ascii().eq_ignore_ascii_case(b"application/json") {
-        return Err(Refusal::text(
-            415,
-            "Content-Type has to be application/json",
-        ));
+        let text = "Content-Type has to be application/json";
+        return Err(Refusal::text(415, text));
     }
     if !accepts(request, "application/json") && !accepts(request, "text/event-stream") {
         let text = "Accept has to name application/json and text/event-stream";

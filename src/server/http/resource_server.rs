@@ -362,10 +362,7 @@ impl ResourceServer {
                     .header("Cache-Control", "max-age=300"),
                 body: self.metadata(),
             },
-            "OPTIONS" => Refusal {
-                head: cors::preflight(request, "GET"),
-                body: Vec::new(),
-            },
+            "OPTIONS" => Refusal::empty(cors::preflight(request, "GET")),
             _ => Refusal::text(405, "allowed here: GET").header("Allow", "GET, HEAD, OPTIONS"),
         };
         Some(answer.header("Access-Control-Allow-Origin", "*"))

@@ -299,11 +299,8 @@ impl Served {
             self.verified.remember(request, principal);
         }
         if request.method == "OPTIONS" && guard::reader(&self.options, request).is_some() {
-            let refusal = Refusal {
-                head: cors::preflight(request, methods_at(&self.options, request)),
-                body: Vec::new(),
-            };
-            return Err((refusal, response));
+            let head = cors::preflight(request, methods_at(&self.options, request));
+            return Err((Refusal::empty(head), response));
         }
         Ok((principal, response))
     }

@@ -31,11 +31,8 @@ impl Served {
         }
         if request.method != "GET" {
             // Clients recognize a server of 2024-11-05 by the status and the empty body.
-            let refusal = Refusal {
-                head: ResponseHead::new(405).header("Allow", "GET, HEAD"),
-                body: Vec::new(),
-            };
-            return Err((refusal, response));
+            let head = ResponseHead::new(405).header("Allow", "GET, HEAD");
+            return Err((Refusal::empty(head), response));
         }
         // The client sends its info later, in `initialize`.
         let session = match self.open_session(request, principal.clone(), true, 0) {

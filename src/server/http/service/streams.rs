@@ -54,15 +54,13 @@ impl Served {
             state.map_err(|missing| self.missing(&wanted.last, missing))
         });
         match looked {
-            Ok(true) => show_stream(response),
-            Ok(false) => {
-                let head = ResponseHead::new(204);
-                let body = Vec::new();
-                return Err((Refusal { head, body }, response));
+            Ok(true) => {
+                show_stream(response);
+                Ok(())
             }
-            Err(refusal) => return Err((refusal, response)),
+            Ok(false) => Err((Refusal::empty(ResponseHead::new(204)), response)),
+            Err(refusal) => Err((refusal, response)),
         }
-        Ok(())
     }
 
     /// Returns the stream that a client wants to read with a GET or HEAD request.
@@ -80,20 +78,14 @@ impl Served {
         }
         let session = self.named_session(request, principal.map(Principal::name))?;
         let Some(last) = text(request, "Last-Event-ID") else {
-            return Ok(Wanted {
-                stream: Arc::clone(&session.get_stream),
-                seen: None,
-                last: String::new(),
-            });
+            let (stream, last) = (Arc::clone(&session.get_stream), String::new());
+            let seen = None;
+            return Ok(Wanted { stream, seen, last });
         };
-        let found = EventId::parse(&last)
-            .and_then(|id| Some((session.find_stream(id.stream)?, id.sequence)));
+        let id = EventId::parse(&last);
+        let found = id.and_then(|id| Some((session.find_stream(id.stream)?, Some(id.sequence))));
         match found {
-            Some((stream, sequence)) => Ok(Wanted {
-                stream,
-                seen: Some(sequence),
-                last,
-            }),
+            Some((stream, seen)) => Ok(Wanted { stream, seen, last }),
             None => Err(self.missing(&last, Missing::Gone)),
         }
     }
@@ -111,22 +103,19 @@ impl Served {
         self.sessions.remove(&session);
         let why = Error::new(ErrorKind::Closed, "the client has ended its session");
         session.end(&why);
-        Ok(Refusal {
-            head: ResponseHead::new(200),
-            body: Vec::new(),
-        })
+        Ok(Refusal::empty(ResponseHead::new(200)))
     }
 
     /// Returns the refusal for a client whose stream can't be resumed.
     fn missing(&self, last: &str, missing: Missing) -> Refusal {
         let last = Excerpt(last);
         match missing {
-            Missing::Gone => Refusal::text(
-                400,
-                format!(
+            Missing::Gone => {
+                let text = format!(
                     "the events behind '{last}' are not kept (any more): send the request anew"
-                ),
-            ),
+                );
+                Refusal::text(400, text)
+            }
             Missing::Failed(error) => {
                 self.log(LogLevel::Error, || {
                     format!("the events of a stream can't be read: {error}")
