@@ -18,7 +18,6 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
-use orion::hazardous::hash::sha2::sha256::Sha256;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -26,12 +25,13 @@ use serde_json::value::RawValue;
 use super::context::Context;
 use super::debug_fields::debug_fields;
 use super::input_rules::{Asked, check_answer};
-use crate::error::{Error, ErrorKind, Excerpt, Result, RpcError};
+use crate::error::{Error, Excerpt, Result, RpcError};
 use crate::jsonrpc::Request;
 use crate::schema::json::from_bytes;
 use crate::schema::{
     ElicitRequestParams, ElicitSchema, InputRequest, InputRequests, InputResponse, InputResponses,
 };
+use crate::skills::Digest;
 
 /// The maximum number of round trips for input requests in one call. A call that needs more round
 /// trips fails.
@@ -377,9 +377,7 @@ fn digest(question: &InputRequest) -> Result<String> {
     let kind = Asked::of(question)
         .ok_or_else(|| Error::invalid("this is nothing that a client can be asked"))?;
     let text = serde_json::to_vec(question).map_err(|error| not_json(&error))?;
-    let digest = Sha256::digest(&text)
-        .map_err(|_| Error::new(ErrorKind::Limit, "the question is too long"))?;
-    let hash = STANDARD_NO_PAD.encode(&digest.as_ref()[..16]);
+    let hash = STANDARD_NO_PAD.encode(&Digest::of(&text).as_bytes()[..16]);
     Ok(format!("{}{hash}", kind.letter()))
 }
 
@@ -394,6 +392,7 @@ fn not_json(error: &serde_json::Error) -> Error {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::error::ErrorKind;
     use crate::schema::{ElicitResult, JsonSchema};
 
     fn question(text: &str) -> InputRequest {

@@ -16,9 +16,9 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use orion::hazardous::aead::xchacha20poly1305::{Nonce, SecretKey, XChaCha20Poly1305};
-use orion::hazardous::hash::sha2::sha256::Sha256;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::skills::Digest;
 use crate::transport::sys::random;
 
 const VERSION: u8 = 1;
@@ -66,10 +66,8 @@ impl StateKey {
 
     /// Returns the id of the key: the beginning of its hash. The id does not reveal the key.
     fn id(&self) -> [u8; KEY_ID] {
-        let digest = Sha256::digest(&self.0).expect("32 bytes can be hashed");
-        let mut id = [0; KEY_ID];
-        id.copy_from_slice(&digest.as_ref()[..KEY_ID]);
-        id
+        let digest = Digest::of(&self.0);
+        *digest.as_bytes().first_chunk().expect("it has 32 bytes")
     }
 
     fn secret(&self) -> SecretKey {

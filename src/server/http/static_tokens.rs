@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use orion::hazardous::hash::sha2::sha256::Sha256;
-
 use super::denied::{BEARER, Denied};
 use crate::protocol::principal::Principal;
+use crate::skills::Digest;
 use crate::transport::http::HttpRequest;
 
 /// A fixed set of access tokens (API keys), for servers without an authorization server.
@@ -29,7 +28,7 @@ use crate::transport::http::HttpRequest;
 pub struct StaticTokens {
     /// The principals of the tokens, by the digest of the token. A lookup by digest takes a time
     /// that tells nothing about the tokens.
-    principals: HashMap<[u8; 32], Principal>,
+    principals: HashMap<Digest, Principal>,
 }
 
 impl StaticTokens {
@@ -47,7 +46,7 @@ impl StaticTokens {
     pub fn token(mut self, token: impl AsRef<[u8]>, principal: impl Into<Principal>) -> Self {
         let token = token.as_ref().trim_ascii();
         if Self::can_be_sent(token) {
-            self.principals.insert(digest(token), principal.into());
+            self.principals.insert(Digest::of(token), principal.into());
         }
         self
     }
@@ -76,7 +75,7 @@ impl StaticTokens {
         let Some(token) = token else {
             return Err(Denied::unauthorized(BEARER));
         };
-        let principal = self.principals.get(&digest(token.trim_ascii()));
+        let principal = self.principals.get(&Digest::of(token.trim_ascii()));
         principal
             .cloned()
             .ok_or_else(|| Denied::invalid_token("it is not a token of this server"))
@@ -90,11 +89,4 @@ impl fmt::Debug for StaticTokens {
             .field("count", &self.principals.len())
             .finish()
     }
-}
-
-fn digest(token: &[u8]) -> [u8; 32] {
-    let digest = Sha256::digest(token).expect("a token is shorter than the limit of SHA-256");
-    let mut bytes = [0; 32];
-    bytes.copy_from_slice(digest.as_ref());
-    bytes
 }

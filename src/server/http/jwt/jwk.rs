@@ -4,16 +4,16 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use orion::hazardous::hash::sha2::sha256::Sha256;
 use ring::signature::{
-    self as algorithms, EcdsaVerificationAlgorithm, RsaParameters, RsaPublicKeyComponents,
-    UnparsedPublicKey,
+    self as algorithms, RsaParameters, RsaPublicKeyComponents, UnparsedPublicKey,
+    VerificationAlgorithm,
 };
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use crate::error::{Error, Result};
+use crate::skills::Digest;
 
 /// The maximum number of keys of an issuer. Further keys are ignored.
 const MAX_KEYS: usize = 100;
@@ -29,10 +29,12 @@ pub(super) struct Key {
 
 #[derive(Debug)]
 enum Point {
-    Rsa { n: Vec<u8>, e: Vec<u8> },
-    P256(Vec<u8>),
-    P384(Vec<u8>),
-    Ed25519(Vec<u8>),
+    Rsa {
+        n: Vec<u8>,
+        e: Vec<u8>,
+    },
+    /// A point on the named curve.
+    Curve(&'static str, Vec<u8>),
 }
 
 /// A key in its JSON form.
@@ -80,8 +82,7 @@ impl Jwk {
             ),
             _ => return None,
         };
-        let digest = Sha256::digest(members.as_bytes()).ok()?;
-        Some(URL_SAFE_NO_PAD.encode(digest.as_ref()))
+        Some(URL_SAFE_NO_PAD.encode(Digest::of(members.as_bytes()).as_bytes()))
     }
 }
 
@@ -113,9 +114,13 @@ impl Key {
                 n: bytes(jwk.n)?,
                 e: bytes(jwk.e)?,
             },
-            ("EC", Some("P-256")) => Point::P256(uncompressed(bytes(jwk.x)?, bytes(jwk.y)?, 32)?),
-            ("EC", Some("P-384")) => Point::P384(uncompressed(bytes(jwk.x)?, bytes(jwk.y)?, 48)?),
-            ("OKP", Some("Ed25519")) => Point::Ed25519(bytes(jwk.x)?),
+            ("EC", Some("P-256")) => {
+                Point::Curve("P-256", uncompressed(bytes(jwk.x)?, bytes(jwk.y)?, 32)?)
+            }
+            ("EC", Some("P-384")) => {
+                Point::Curve("P-384", uncompressed(bytes(jwk.x)?, bytes(jwk.y)?, 48)?)
+            }
+            ("OKP", Some("Ed25519")) => Point::Curve("Ed25519", bytes(jwk.x)?),
             _ => return None,
         };
         Some(Self {
@@ -128,11 +133,8 @@ impl Key {
     /// Returns whether `signature` is a signature of `signed` by this key, with this algorithm.
     /// Symmetric algorithms are always refused.
     pub(super) fn confirms(&self, algorithm: &str, signed: &[u8], signature: &[u8]) -> bool {
-        if self
-            .algorithm
-            .as_deref()
-            .is_some_and(|own| own != algorithm)
-        {
+        let own = self.algorithm.as_deref();
+        if own.is_some_and(|own| own != algorithm) {
             return false;
         }
         match &self.point {
@@ -140,23 +142,10 @@ impl Key {
                 let key = RsaPublicKeyComponents { n, e };
                 key.verify(parameters, signed, signature).is_ok()
             }),
-            Point::P256(point) if algorithm == "ES256" => ecdsa(
-                &algorithms::ECDSA_P256_SHA256_FIXED,
-                point,
-                signed,
-                signature,
-            ),
-            Point::P384(point) if algorithm == "ES384" => ecdsa(
-                &algorithms::ECDSA_P384_SHA384_FIXED,
-                point,
-                signed,
-                signature,
-            ),
-            Point::Ed25519(point) if matches!(algorithm, "EdDSA" | "Ed25519") => {
-                let key = UnparsedPublicKey::new(&algorithms::ED25519, point);
-                key.verify(signed, signature).is_ok()
-            }
-            _ => false,
+            Point::Curve(name, point) => on_curve(algorithm).is_some_and(|(curve, verifier)| {
+                let key = UnparsedPublicKey::new(verifier, point);
+                curve == *name && key.verify(signed, signature).is_ok()
+            }),
         }
     }
 }
@@ -182,14 +171,14 @@ fn rsa(algorithm: &str) -> Option<&'static RsaParameters> {
     })
 }
 
-fn ecdsa(
-    algorithm: &'static EcdsaVerificationAlgorithm,
-    point: &[u8],
-    signed: &[u8],
-    signature: &[u8],
-) -> bool {
-    let key = UnparsedPublicKey::new(algorithm, point);
-    key.verify(signed, signature).is_ok()
+/// Returns the curve of an algorithm, and the algorithm itself.
+fn on_curve(algorithm: &str) -> Option<(&'static str, &'static dyn VerificationAlgorithm)> {
+    Some(match algorithm {
+        "ES256" => ("P-256", &algorithms::ECDSA_P256_SHA256_FIXED),
+        "ES384" => ("P-384", &algorithms::ECDSA_P384_SHA384_FIXED),
+        "EdDSA" | "Ed25519" => ("Ed25519", &algorithms::ED25519),
+        _ => return None,
+    })
 }
 
 /// Encodes a point of an elliptic curve in uncompressed form. Returns `None` unless both

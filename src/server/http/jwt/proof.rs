@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use orion::hazardous::hash::sha2::sha256::Sha256;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::claims::Parts;
 use super::jwk::{self, Jwk, Key};
 use super::seen::ProofId;
+use crate::skills::Digest;
 
 /// The maximum length of a DPoP proof, in bytes.
 const MAX_PROOF: usize = 8 << 10;
@@ -120,16 +120,12 @@ impl Proof {
     /// unique only for each key.
     pub(super) fn id(&self) -> ProofId {
         let text = format!("{} {}", self.thumbprint, self.claims.jti);
-        let digest = Sha256::digest(text.as_bytes()).expect("texts are shorter than 2 EiB");
-        let mut id = ProofId::default();
-        id.copy_from_slice(digest.as_ref());
-        id
+        *Digest::of(text.as_bytes()).as_bytes()
     }
 }
 
 fn digest(text: &str) -> String {
-    let digest = Sha256::digest(text.as_bytes()).expect("texts are shorter than 2 EiB");
-    URL_SAFE_NO_PAD.encode(digest.as_ref())
+    URL_SAFE_NO_PAD.encode(Digest::of(text.as_bytes()).as_bytes())
 }
 
 /// Normalizes a URL for comparison: without query, fragment and default port, with scheme and host
