@@ -77,7 +77,6 @@ pub use self::builder::ServerBuilder;
 #[cfg(feature = "cffi")]
 pub(crate) use self::builder::replica_name;
 pub use self::call::ToolCall;
-use self::completion::CompletionHandler;
 pub use self::completion::{CompletionCall, CompletionOutput, CompletionRequest};
 pub use self::context::Context;
 use self::debug_fields::debug_fields;
@@ -92,10 +91,8 @@ use self::inner::{Inner, ServerConnection};
 pub use self::output::{Json, ToolOutput};
 pub use self::paging::List;
 pub use self::primitive::Primitive;
-use self::prompts::PromptHandler;
 pub use self::prompts::{PromptCall, PromptOutput};
 pub use self::rate::RateLimit;
-use self::resources::ReadHandler;
 pub use self::resources::{Cached, ResourceCall, ResourceOutput, ResourceRead};
 pub use self::session_state::ClientContext;
 pub use self::state::StateKey;
@@ -151,7 +148,7 @@ impl Server {
         A: DeserializeOwned + schemars::JsonSchema,
         R: ToolOutput,
     {
-        self.add(tools::typed_tool(tool, handler)?)
+        self.0.add_tool(tools::typed_tool(tool, handler)?)
     }
 
     /// Adds a tool whose schemas are given. The handler takes the arguments of a call as `A`, and
@@ -176,13 +173,8 @@ impl Server {
         A: DeserializeOwned,
         R: ToolOutput,
     {
-        self.add(NewTool::new(tool, tools::answering(handler)))
-    }
-
-    fn add(&self, tool: NewTool) -> Result<()> {
-        self.0.add_tool(tool)?;
-        self.0.subscriptions.publish(Event::ToolsChanged);
-        Ok(())
+        self.0
+            .add_tool(NewTool::new(tool, tools::answering(handler)))
     }
 
     /// Adds a tool whose handler may keep the call and answer later, from any thread.
@@ -195,16 +187,20 @@ impl Server {
         tool: Tool,
         handler: impl Fn(ToolCall) + Send + Sync + 'static,
     ) -> Result<()> {
-        self.add(NewTool::new(tool, Arc::new(handler)))
+        self.0.add_tool(NewTool::new(tool, Arc::new(handler)))
     }
 
     /// Removes a tool and returns whether it existed. Running calls of the tool continue.
     pub fn remove_tool(&self, name: &str) -> bool {
-        let removed = self.0.tools.remove(name);
-        if removed {
-            self.0.subscriptions.publish(Event::ToolsChanged);
+        self.after_removal(self.0.tools.remove(name), Event::ToolsChanged)
+    }
+
+    /// Notifies the clients of a list that an entry was removed, if there was one.
+    fn after_removal(&self, is_removed: bool, event: Event<'_>) -> bool {
+        if is_removed {
+            self.0.subscriptions.publish(event);
         }
-        removed
+        is_removed
     }
 
     /// Adds a resource. See [`ServerBuilder::resource`].
@@ -218,18 +214,7 @@ impl Server {
         resource: Resource,
         handler: impl Fn(&ResourceRead, &Context) -> R + Send + Sync + 'static,
     ) -> Result<()> {
-        self.add_reading(resource, resources::reading(handler))
-    }
-
-    fn add_reading(&self, resource: Resource, handler: ReadHandler) -> Result<()> {
-        let of_skills = self.0.skills.as_ref();
-        if of_skills.is_some_and(|skills| skills.find(&resource.uri).is_some()) {
-            let text = "a skill has a file with the URI of the resource";
-            return Err(Error::invalid(text));
-        }
-        self.0.add_resource(resource, handler)?;
-        self.0.subscriptions.publish(Event::ResourcesChanged);
-        Ok(())
+        self.0.add_resource(resource, resources::reading(handler))
     }
 
     /// Adds a resource whose handler may keep the call and answer later, from any thread.
@@ -262,16 +247,12 @@ impl Server {
         resource: Resource,
         handler: impl Fn(ResourceCall) + Send + Sync + 'static,
     ) -> Result<()> {
-        self.add_reading(resource, Arc::new(handler))
+        self.0.add_resource(resource, Arc::new(handler))
     }
 
     /// Removes a resource and returns whether it existed.
     pub fn remove_resource(&self, uri: &str) -> bool {
-        let removed = self.0.resources.remove(uri);
-        if removed {
-            self.0.subscriptions.publish(Event::ResourcesChanged);
-        }
-        removed
+        self.after_removal(self.0.resources.remove(uri), Event::ResourcesChanged)
     }
 
     /// Adds resources whose URIs follow a template. See [`ServerBuilder::template`].
@@ -285,13 +266,7 @@ impl Server {
         template: ResourceTemplate,
         handler: impl Fn(&ResourceRead, &Context) -> R + Send + Sync + 'static,
     ) -> Result<()> {
-        self.add_pattern(template, resources::reading(handler))
-    }
-
-    fn add_pattern(&self, template: ResourceTemplate, handler: ReadHandler) -> Result<()> {
-        self.0.add_template(template, handler)?;
-        self.0.subscriptions.publish(Event::ResourcesChanged);
-        Ok(())
+        self.0.add_template(template, resources::reading(handler))
     }
 
     /// Adds resources whose URIs follow a template. The handler may keep the call and answer later,
@@ -305,16 +280,13 @@ impl Server {
         template: ResourceTemplate,
         handler: impl Fn(ResourceCall) + Send + Sync + 'static,
     ) -> Result<()> {
-        self.add_pattern(template, Arc::new(handler))
+        self.0.add_template(template, Arc::new(handler))
     }
 
     /// Removes a template and returns whether it existed.
     pub fn remove_template(&self, uri_template: &str) -> bool {
-        let removed = self.0.templates.remove(uri_template);
-        if removed {
-            self.0.subscriptions.publish(Event::ResourcesChanged);
-        }
-        removed
+        let is_removed = self.0.templates.remove(uri_template);
+        self.after_removal(is_removed, Event::ResourcesChanged)
     }
 
     /// Adds a prompt while the server runs. The arguments are derived from the struct `A`, unless
@@ -353,13 +325,7 @@ impl Server {
         prompt: Prompt,
         handler: impl Fn(A, &Context) -> R + Send + Sync + 'static,
     ) -> Result<()> {
-        self.add_prompting(prompt, prompts::prompting(handler))
-    }
-
-    fn add_prompting(&self, prompt: Prompt, handler: PromptHandler) -> Result<()> {
-        self.0.add_prompt(prompt, handler)?;
-        self.0.subscriptions.publish(Event::PromptsChanged);
-        Ok(())
+        self.0.add_prompt(prompt, prompts::prompting(handler))
     }
 
     /// Adds a prompt whose handler may keep the call and answer later, from any thread.
@@ -372,16 +338,12 @@ impl Server {
         prompt: Prompt,
         handler: impl Fn(PromptCall) + Send + Sync + 'static,
     ) -> Result<()> {
-        self.add_prompting(prompt, Arc::new(handler))
+        self.0.add_prompt(prompt, Arc::new(handler))
     }
 
     /// Removes a prompt and returns whether it existed.
     pub fn remove_prompt(&self, name: &str) -> bool {
-        let removed = self.0.prompts.remove(name);
-        if removed {
-            self.0.subscriptions.publish(Event::PromptsChanged);
-        }
-        removed
+        self.after_removal(self.0.prompts.remove(name), Event::PromptsChanged)
     }
 
     /// Adds a completer. See [`ServerBuilder::completer`].
@@ -395,8 +357,8 @@ impl Server {
         argument: &str,
         handler: impl Fn(&CompletionRequest, &Context) -> R + Send + Sync + 'static,
     ) -> Result<()> {
-        let handler = completion::completing(handler);
-        self.0.add_completer(reference, argument, handler)
+        self.0
+            .add_completer(reference, argument, completion::completing(handler))
     }
 
     /// Adds a completer that may keep the call and answer later, from any thread.
@@ -410,8 +372,7 @@ impl Server {
         argument: &str,
         handler: impl Fn(CompletionCall) + Send + Sync + 'static,
     ) -> Result<()> {
-        let handler: CompletionHandler = Arc::new(handler);
-        self.0.add_completer(reference, argument, handler)
+        self.0.add_completer(reference, argument, Arc::new(handler))
     }
 
     /// Sends a change notification for a resource to all clients that subscribed to the resource.

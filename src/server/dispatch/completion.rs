@@ -7,8 +7,7 @@ use super::super::completion::{
     CompletionCall, CompletionHandler, CompletionRequest, give, target,
 };
 use super::super::context::Context;
-use super::super::inner::ServerConnection;
-use super::super::inner::{Inner, Row};
+use super::super::inner::{Inner, Row, ServerConnection};
 use super::super::primitive::Primitive;
 use super::{read, send};
 use crate::error::{Excerpt, Result, RpcError};

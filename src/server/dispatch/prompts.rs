@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::super::context::Context;
-use super::super::inner::ServerConnection;
-use super::super::inner::{Inner, Row};
+use super::super::inner::{Inner, Row, ServerConnection};
 use super::super::mrtr::{InputRequester, TextSpan};
 use super::super::paging::List;
 use super::super::primitive::Primitive;
 use super::super::prompts::{self, Arguments, PromptEntry, PromptHandler};
+use super::super::subscriptions::Event;
 use super::{read, send};
 use crate::error::{Result, RpcError};
 use crate::jsonrpc::Request;
@@ -76,7 +76,7 @@ impl ServerConnection {
 }
 
 impl Inner {
-    /// Adds a prompt, and declares the capability.
+    /// Adds a prompt, declares the capability, and notifies the clients of the change.
     pub(in crate::server) fn add_prompt(
         &self,
         prompt: Prompt,
@@ -84,6 +84,7 @@ impl Inner {
     ) -> Result<()> {
         prompts::add(&self.prompts, prompt, handler)?;
         self.declare_prompts();
+        self.subscriptions.publish(Event::PromptsChanged);
         Ok(())
     }
 

@@ -8,15 +8,15 @@ use super::super::catalogue::{Entry, Listed};
 use super::super::context::Context;
 use super::super::error_map::{for_revision, resource_not_found};
 use super::super::guard::GuardedRequest;
-use super::super::inner::ServerConnection;
-use super::super::inner::{Inner, Row};
+use super::super::inner::{Inner, Row, ServerConnection};
 use super::super::mrtr::{InputRequester, TextSpan};
 use super::super::paging::List;
 use super::super::primitive::Primitive;
 use super::super::resources::{self, Pattern, ReadHandler, Reading, ResourceRead, check_uri};
+use super::super::subscriptions::Event;
 use super::super::uri::{UriTemplate, Values};
 use super::{read, send};
-use crate::error::{Result, RpcError};
+use crate::error::{Error, Result, RpcError};
 use crate::jsonrpc::Request;
 use crate::protocol::Responder;
 use crate::schema::url::{normalized, percent_decoded};
@@ -122,14 +122,21 @@ impl ServerConnection {
 }
 
 impl Inner {
-    /// Adds a resource, and declares the capability.
+    /// Adds a resource, declares the capability, and notifies the clients of the change. Fails if a
+    /// skill has a file with the URI.
     pub(in crate::server) fn add_resource(
         &self,
         resource: Resource,
         handler: ReadHandler,
     ) -> Result<()> {
+        let of_skills = self.skills.as_ref();
+        if of_skills.is_some_and(|skills| skills.find(&resource.uri).is_some()) {
+            let text = "a skill has a file with the URI of the resource";
+            return Err(Error::invalid(text));
+        }
         resources::add(&self.resources, resource, handler)?;
         self.declare_resources();
+        self.subscriptions.publish(Event::ResourcesChanged);
         Ok(())
     }
 
@@ -141,6 +148,7 @@ impl Inner {
     ) -> Result<()> {
         resources::add_template(&self.templates, template, handler)?;
         self.declare_resources();
+        self.subscriptions.publish(Event::ResourcesChanged);
         Ok(())
     }
 

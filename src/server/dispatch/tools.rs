@@ -8,13 +8,13 @@ use serde::Deserialize;
 use super::super::call::ToolCall;
 use super::super::call_task::Start;
 use super::super::context::Context;
-use super::super::inner::ServerConnection;
-use super::super::inner::{Inner, Row};
+use super::super::inner::{Inner, Row, ServerConnection};
 use super::super::mrtr::{InputRequester, Rerun, TextSpan};
 use super::super::output_check::OutputCheck;
 use super::super::paging::List;
 use super::super::primitive::Primitive;
 use super::super::session_state::ClientContext;
+use super::super::subscriptions::Event;
 use super::super::tools::{self, Entry, NewTool, Work};
 use super::{send, unfit};
 use crate::error::{Error, Excerpt, Result, RpcError};
@@ -200,8 +200,8 @@ impl Rerun for Entry {
 }
 
 impl Inner {
-    /// Adds a tool. Fails if the tool's name or a schema is invalid or missing, or if the tool may
-    /// run as a task but the server has no tasks.
+    /// Adds a tool, and notifies the clients of the change. Fails if the tool's name or a schema is
+    /// invalid or missing, or if the tool may run as a task but the server has no tasks.
     pub(in crate::server) fn add_tool(&self, new: NewTool) -> Result<()> {
         let execution = new.tool.execution.as_ref();
         let support = execution.and_then(|execution| execution.task_support.as_ref());
@@ -213,6 +213,7 @@ impl Inner {
         }
         tools::add(&self.tools, new, self.validator.as_ref())?;
         self.declare_tools();
+        self.subscriptions.publish(Event::ToolsChanged);
         Ok(())
     }
 
