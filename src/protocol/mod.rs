@@ -49,7 +49,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(crate) use self::active_requests::{ActiveRequest, Watcher};
+pub(crate) use self::active_requests::Watcher;
 pub use self::activity::{Activity, OpenCall, OpenRequest, Running};
 pub(crate) use self::call::{Call, StartedCall};
 pub use self::call_channel::Progress;

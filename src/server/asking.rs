@@ -13,23 +13,69 @@ use std::time::{Duration, SystemTime};
 use super::ask_error::AskError;
 use super::call_task::Start;
 use super::context::Context;
+use super::conversation::Conversation;
 use super::input_requests::{self, fail, give_up};
 use super::input_rules::{self, missing_capabilities};
 use super::mrtr::{InputRequester, MAX_ROUND_TRIPS, MrtrState, Unusable};
+use super::session_state::ClientContext;
 use super::state::{Opened, Refused};
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result, RpcError};
-use crate::protocol::LogLevel;
+use crate::jsonrpc::Request;
+use crate::protocol::{LogLevel, Responder};
 use crate::schema::json::millis;
 use crate::schema::tree::{self, Tree};
 use crate::schema::{
     ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams,
     ElicitResult, FitTo, InputRequest, InputRequests, InputRequiredResult, InputResponse,
-    InputResponses, ListRootsResult,
+    InputResponses, ListRootsResult, RequestMetaObject,
 };
 
 /// The maximum size of a sealed state, in bytes. If the state of a call is larger, the client gets
 /// an internal error.
 const MAX_STATE_BYTES: usize = 64 << 10;
+
+/// A request whose handler is known, and which the guards have admitted.
+pub(super) struct AdmittedRequest {
+    pub(super) asker: InputRequester,
+    pub(super) terms: Arc<ClientContext>,
+    pub(super) meta: Option<Arc<RequestMetaObject>>,
+    /// The sealed state in the request.
+    pub(super) request_state: Option<String>,
+    pub(super) input_responses: Option<InputResponses>,
+    /// If set, the call becomes a task if possible.
+    pub(super) start: Option<Start>,
+}
+
+impl AdmittedRequest {
+    /// Runs the handler of a newly received call, with the answers in the client's request. Refuses
+    /// the call if its sealed state or an answer is invalid.
+    pub(super) fn begin(
+        self,
+        conversation: &Arc<Conversation>,
+        request: Request,
+        responder: Responder,
+    ) {
+        let (asker, terms) = (self.asker, self.terms);
+        let context = Context::new(conversation, request, responder, terms, self.meta);
+        let Some(context) = context else { return };
+        let again = Arc::clone(&asker.again);
+        match asker.resume(
+            &context,
+            self.request_state.as_deref(),
+            self.input_responses,
+        ) {
+            Ok(mrtr) => {
+                let context = context.asking(asker, mrtr);
+                match self.start {
+                    Some(start) => start.begin(context, move |context| again.run(context)),
+                    None => again.run(context),
+                }
+            }
+            // Answering fails when the client no longer waits. Then nothing is left to do.
+            Err(error) => _ = context.refuse(error),
+        }
+    }
+}
 
 impl InputRequester {
     /// Restores the MRTR state of a call from the sealed state in the client's request. Without a
@@ -71,30 +117,6 @@ impl InputRequester {
             Ok(true) => Ok(mrtr),
             Ok(false) => Err(refused(&Refused::Used)),
             Err(error) => Err(refused(&error)),
-        }
-    }
-
-    /// Runs the handler of a newly received call, with the answers in the client's request. Refuses
-    /// the call if its sealed state or an answer is invalid. If `start` is given, the call becomes
-    /// a task if possible.
-    pub(super) fn begin(
-        self,
-        context: Context,
-        state: Option<&str>,
-        responses: Option<InputResponses>,
-        start: Option<Start>,
-    ) {
-        let again = Arc::clone(&self.again);
-        match self.resume(&context, state, responses) {
-            Ok(mrtr) => {
-                let context = context.asking(self, mrtr);
-                match start {
-                    Some(start) => start.begin(context, move |context| again.run(context)),
-                    None => again.run(context),
-                }
-            }
-            // Answering fails when the client no longer waits. Then nothing is left to do.
-            Err(error) => _ = context.refuse(error),
         }
     }
 
@@ -303,7 +325,7 @@ fn ask_client(context: Context) -> Result<()> {
         return refuse_for_lack_of(context, &missing);
     }
     if context.client().revision.is_legacy() {
-        if !context.takes_messages() {
+        if !context.responder().takes_messages() {
             let text = "the call needs input, for which the client has to accept text/event-stream";
             return fail(context, text);
         }

@@ -20,7 +20,7 @@ use crate::buffer_cache;
 use crate::error::{ErrorCode, Excerpt, Result, RpcError};
 use crate::jsonrpc::{RawResult, Request};
 use crate::protocol::principal::{Principal, scope_set};
-use crate::protocol::{ActiveRequest, Asking, CancelToken, LogLevel, Peer, Progress, Responder};
+use crate::protocol::{CancelToken, LogLevel, Peer, Progress, Responder};
 use crate::schema::{
     ElicitationMode, FitTo, LoggingLevel, LoggingMessageNotificationParams, NotificationMetaObject,
     ProgressNotificationParams, ProtocolVersion, RequestMetaObject, ResultMetaObject, TraceContext,
@@ -166,12 +166,6 @@ impl Context {
         self.0.conversation.client_of(&self.0.responder)
     }
 
-    /// Returns the client of the call, if several clients share the connection. The call uses this
-    /// client's share of the connection.
-    pub(super) fn sharer(&self) -> Option<Client> {
-        self.0.responder.sharer()
-    }
-
     pub(super) fn task(&self) -> Option<&Arc<dyn CallTask>> {
         self.0.task.as_ref()
     }
@@ -184,9 +178,13 @@ impl Context {
         Some((meta_key::RELATED_TASK.to_owned(), related))
     }
 
-    /// Returns the handle that sends input requests of this call to the client.
-    pub(super) fn asking_client(&self) -> Asking {
-        self.0.responder.asking()
+    /// Returns the right to answer the call.
+    pub(super) fn responder(&self) -> &Responder {
+        &self.0.responder
+    }
+
+    pub(super) fn responder_mut(&mut self) -> &mut Responder {
+        &mut self.0.responder
     }
 
     pub(super) fn mrtr(&self) -> &Mutex<MrtrState> {
@@ -205,16 +203,6 @@ impl Context {
     /// Returns a permit to wait for input of the client, or `None` when `max` calls wait.
     pub(super) fn input_permit(&self, max: usize) -> Option<InputPermit> {
         InputPermit::take(&self.0.conversation, max)
-    }
-
-    /// Marks the call as not active while it waits for answers to its input requests.
-    pub(super) fn stand_aside(&mut self) {
-        self.0.responder.stand_aside();
-    }
-
-    /// Marks the call as active again, after the answers to its input requests have come.
-    pub(super) fn come_back(&mut self) {
-        self.0.responder.come_back();
     }
 
     /// Logs a text about the call for the host only.
@@ -359,9 +347,13 @@ impl Context {
         self.0.responder.peer()
     }
 
-    /// Returns the call in the table of active requests.
-    pub(super) fn active(&self) -> Arc<ActiveRequest> {
-        self.0.responder.active()
+    /// Runs a function with the call on a worker of the connection. The function counts as work
+    /// for the client of the call.
+    pub(super) fn run_later(self, run: impl FnOnce(Self) + Send + 'static) {
+        let (peer, active) = (self.peer(), self.0.responder.active());
+        let sharer = self.0.responder.sharer();
+        let run = Box::new(move || run(self));
+        peer.core().run_later(sharer, Some(active), run);
     }
 
     /// Sends the client a progress notification, if the client requested progress.
@@ -466,12 +458,6 @@ impl Context {
             .0
             .responder
             .notify(method::NOTIFICATIONS_PROGRESS, &params);
-    }
-
-    /// Whether the client takes messages before the response: see
-    /// [`ResponseSink::takes_messages`](crate::protocol::ResponseSink::takes_messages).
-    pub(super) fn takes_messages(&self) -> bool {
-        self.0.responder.takes_messages()
     }
 
     pub(super) fn services(&self) -> &Arc<CallServices> {

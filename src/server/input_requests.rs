@@ -30,7 +30,7 @@ use crate::transport::sys::random;
 /// is run again.
 pub(super) fn send(mut context: Context, asked: InputRequests) -> Result<()> {
     let (peer, revision) = (context.peer(), context.client().revision);
-    let asking = context.asking_client();
+    let asking = context.responder().asking();
     let max = peer.core().limits().max_questions;
     let Some(permit) = context.input_permit(max) else {
         let text = format!("busy: {max} calls wait for answers already; try again later");
@@ -44,7 +44,7 @@ pub(super) fn send(mut context: Context, asked: InputRequests) -> Result<()> {
         Ok(prepared) => prepared,
         Err(error) => return give_up(context, error),
     };
-    context.stand_aside();
+    context.responder_mut().stand_aside();
     let task = context.task().cloned();
     if let Some(task) = &task {
         task.needs_input();
@@ -161,7 +161,7 @@ fn read_response(question: &InputRequest, result: &str) -> Result<InputResponse>
 
 /// Runs the handler of a call again, with the answers of the client.
 pub(super) fn run_again(mut context: Context, answers: Vec<Gained>) {
-    context.come_back();
+    context.responder_mut().come_back();
     if let Some(task) = context.task() {
         task.goes_on();
     }
@@ -175,12 +175,7 @@ pub(super) fn run_again(mut context: Context, answers: Vec<Gained>) {
     let Some(again) = context.asker().map(|asker| Arc::clone(&asker.again)) else {
         return;
     };
-    let (core, active) = (Arc::clone(context.peer().core()), context.active());
-    core.run_later(
-        context.sharer(),
-        Some(active),
-        Box::new(move || again.run(context)),
-    );
+    context.run_later(|context| again.run(context));
 }
 
 /// Returns the copy of an input request that is sent to the client. Adds the unique id that a URL

@@ -19,13 +19,9 @@ const METHODS: [Row; 1] = [(method::COMPLETION_COMPLETE, ServerConnection::compl
 
 impl ServerConnection {
     fn complete(self: Arc<Self>, request: Request, responder: Responder) {
-        let opened = read(&request).and_then(|mut params: CompleteRequestParams| {
+        let admitted = read(&request).and_then(|mut params: CompleteRequestParams| {
             let terms = self.terms(&responder, params.meta.as_mut())?;
-            Ok((params, terms))
-        });
-        let admitted = opened.and_then(|(params, terms)| {
-            let meta = params.meta.as_ref();
-            let has = self.has(&params.reference);
+            let (has, meta) = (self.has(&params.reference), params.meta.as_ref());
             let access = self.access(&request, &responder, Some(has), &terms, meta);
             self.admit_as(&access, Some(target(&params.reference)))?;
             self.check_argument(&params.reference, &params.argument.name)?;

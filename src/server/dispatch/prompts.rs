@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::super::context::Context;
+use super::super::asking::AdmittedRequest;
 use super::super::inner::{Inner, Row, ServerConnection};
 use super::super::mrtr::{InputRequester, TextSpan};
 use super::super::paging::List;
 use super::super::primitive::Primitive;
-use super::super::prompts::{self, Arguments, PromptEntry, PromptHandler};
+use super::super::prompts::{self, PromptHandler};
 use super::super::subscriptions::Event;
 use super::{read, send};
 use crate::error::{Result, RpcError};
@@ -24,54 +24,45 @@ const METHODS: [Row; 2] = [
 
 impl ServerConnection {
     fn get_prompt(self: Arc<Self>, request: Request, responder: Responder) {
-        let opened = read(&request).and_then(|mut params: GetPromptRequestParams| {
-            let terms = self.terms(&responder, params.meta.as_mut())?;
-            Ok((params, terms))
-        });
-        let (params, terms) = match opened {
-            Ok(opened) => opened,
-            Err(error) => return send::<()>(Err(error), responder),
-        };
-        let arguments = params.arguments.unwrap_or_default();
-        let wanted = Primitive::Prompt(&params.name);
-        let meta = params.meta.as_ref();
-        let found = self
-            .admit(&self.access(&request, &responder, Some(wanted), &terms, meta))
-            .and_then(|()| self.find_prompt(&params.name, &arguments))
-            .and_then(|entry| {
-                let text = serde_json::to_string(&arguments);
-                Ok((
-                    entry,
-                    text.map_err(|_| RpcError::internal("internal error"))?,
-                ))
-            });
-        let (entry, text) = match found {
-            Ok(found) => found,
-            Err(error) => return send::<()>(Err(error), responder),
-        };
-        let meta = params.meta.map(Arc::new);
-        let Some(context) = Context::new(self.conversation(), request, responder, terms, meta)
-        else {
-            return;
-        };
-        let asker = InputRequester {
-            target: TextSpan::Written(params.name.into()),
-            arguments: Some(TextSpan::Written(text.into())),
-            again: entry,
-        };
-        asker.begin(
-            context,
-            params.request_state.as_deref(),
-            params.input_responses,
-            None,
-        );
+        match self.find_prompt(&request, &responder) {
+            Ok(call) => call.begin(self.conversation(), request, responder),
+            Err(error) => send::<()>(Err(error), responder),
+        }
     }
 
-    fn find_prompt(&self, name: &str, arguments: &Arguments) -> Result<Arc<PromptEntry>, RpcError> {
-        let entry = self.server.prompts.find(name);
-        let entry = entry.ok_or_else(|| Primitive::Prompt(name).unknown())?;
-        prompts::check(&entry.item, arguments)?;
-        Ok(entry)
+    fn find_prompt(
+        &self,
+        request: &Request,
+        responder: &Responder,
+    ) -> Result<AdmittedRequest, RpcError> {
+        let mut params: GetPromptRequestParams = read(request)?;
+        let terms = self.terms(responder, params.meta.as_mut())?;
+        let prompt = Primitive::Prompt(&params.name);
+        self.admit(&self.access(
+            request,
+            responder,
+            Some(prompt),
+            &terms,
+            params.meta.as_ref(),
+        ))?;
+        let entry = self.server.prompts.find(&params.name);
+        let entry = entry.ok_or_else(|| prompt.unknown())?;
+        let arguments = params.arguments.unwrap_or_default();
+        prompts::check(&entry.item, &arguments)?;
+        let arguments = serde_json::to_string(&arguments);
+        let arguments = arguments.map_err(|_| RpcError::internal("internal error"))?;
+        Ok(AdmittedRequest {
+            asker: InputRequester {
+                target: TextSpan::Written(params.name.into()),
+                arguments: Some(TextSpan::Written(arguments.into())),
+                again: entry,
+            },
+            terms,
+            meta: params.meta.map(Arc::new),
+            request_state: params.request_state,
+            input_responses: params.input_responses,
+            start: None,
+        })
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::super::asking::AdmittedRequest;
 use super::super::catalogue::{Entry, Listed};
-use super::super::context::Context;
 use super::super::error_map::{for_revision, resource_not_found};
 use super::super::guard::GuardedRequest;
 use super::super::inner::{Inner, Row, ServerConnection};
@@ -44,44 +44,39 @@ const METHODS: [Row; 5] = [
 
 impl ServerConnection {
     fn read_resource(self: Arc<Self>, request: Request, responder: Responder) {
-        let opened = read(&request).and_then(|mut params: ReadResourceRequestParams| {
-            let terms = self.terms(&responder, params.meta.as_mut())?;
-            Ok((params, terms))
-        });
-        let (params, terms) = match opened {
-            Ok(opened) => opened,
-            Err(error) => return send::<()>(Err(error), responder),
-        };
+        match self.find_reading(&request, &responder) {
+            Ok(call) => call.begin(self.conversation(), request, responder),
+            Err(error) => send::<()>(Err(error), responder),
+        }
+    }
+
+    fn find_reading(
+        &self,
+        request: &Request,
+        responder: &Responder,
+    ) -> Result<AdmittedRequest, RpcError> {
+        let mut params: ReadResourceRequestParams = read(request)?;
+        let terms = self.terms(responder, params.meta.as_mut())?;
         let found = self.server.find_resource(&params.uri);
         // Guards and scopes apply to the URI of the registered resource, however the client spells
         // it.
         let uri = found.as_ref().map_or(&params.uri, |entry| &entry.item.uri);
-        let resource = Primitive::Resource(uri);
-        let meta = params.meta.as_ref();
-        let access = self.access(&request, &responder, Some(resource), &terms, meta);
-        let (handler, read) = match self.reader_of(&params.uri, found.as_deref(), &access) {
-            Ok(found) => found,
-            Err(error) => {
-                let error = for_revision(error, terms.revision);
-                return send::<()>(Err(error), responder);
-            }
-        };
-        let meta = params.meta.map(Arc::new);
-        let Some(context) = Context::new(self.conversation(), request, responder, terms, meta)
-        else {
-            return;
-        };
-        let asker = InputRequester {
-            target: TextSpan::Written(params.uri.into()),
-            arguments: None,
-            again: Arc::new(Reading { handler, read }),
-        };
-        asker.begin(
-            context,
-            params.request_state.as_deref(),
-            params.input_responses,
-            None,
-        );
+        let (resource, meta) = (Primitive::Resource(uri), params.meta.as_ref());
+        let access = self.access(request, responder, Some(resource), &terms, meta);
+        let reading = self.reader_of(&params.uri, found.as_deref(), &access);
+        let reading = reading.map_err(|error| for_revision(error, terms.revision))?;
+        Ok(AdmittedRequest {
+            asker: InputRequester {
+                target: TextSpan::Written(params.uri.into()),
+                arguments: None,
+                again: Arc::new(reading),
+            },
+            terms,
+            meta: params.meta.map(Arc::new),
+            request_state: params.request_state,
+            input_responses: params.input_responses,
+            start: None,
+        })
     }
 
     /// Returns the handler of the resource `found`, or else of the first template that matches the
@@ -91,7 +86,7 @@ impl ServerConnection {
         uri: &str,
         found: Option<&Entry<Resource, ReadHandler>>,
         access: &GuardedRequest<'_>,
-    ) -> Result<(ReadHandler, ResourceRead), RpcError> {
+    ) -> Result<Reading, RpcError> {
         check_uri(uri)?;
         self.admit(access)?;
         let read = |mime_type: &Option<String>| ResourceRead {
@@ -100,24 +95,26 @@ impl ServerConnection {
             declared: None,
             variables: BTreeMap::new(),
         };
-        if let Some(entry) = found {
-            return Ok((Arc::clone(&entry.handler), read(&entry.item.mime_type)));
-        }
-        match self.server.find_template(uri) {
-            Some((entry, variables)) if self.shows(&access.about(entry.item.primitive())) => {
-                let pattern = &entry.handler;
-                let read = ResourceRead {
-                    declared: Some(Arc::clone(pattern.addresses.names())),
-                    variables,
-                    ..read(&entry.item.mime_type)
-                };
-                Ok((Arc::clone(&pattern.handler), read))
-            }
-            _ => match &self.server.unlisted_resources {
-                Some(handler) => Ok((Arc::clone(handler), read(&None))),
-                None => Err(resource_not_found(uri)),
-            },
-        }
+        let (handler, read) = if let Some(entry) = found {
+            (&entry.handler, read(&entry.item.mime_type))
+        } else if let Some((entry, variables)) = self.server.find_template(uri)
+            && self.shows(&access.about(entry.item.primitive()))
+        {
+            let pattern = &entry.handler;
+            let read = ResourceRead {
+                declared: Some(Arc::clone(pattern.addresses.names())),
+                variables,
+                ..read(&entry.item.mime_type)
+            };
+            let handler = Arc::clone(&pattern.handler);
+            return Ok(Reading { handler, read });
+        } else if let Some(handler) = &self.server.unlisted_resources {
+            (handler, read(&None))
+        } else {
+            return Err(resource_not_found(uri));
+        };
+        let handler = Arc::clone(handler);
+        Ok(Reading { handler, read })
     }
 }
 

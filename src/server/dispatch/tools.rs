@@ -5,15 +5,14 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use super::super::asking::AdmittedRequest;
 use super::super::call::ToolCall;
-use super::super::call_task::Start;
 use super::super::context::Context;
 use super::super::inner::{Inner, Row, ServerConnection};
 use super::super::mrtr::{InputRequester, Rerun, TextSpan};
 use super::super::output_check::OutputCheck;
 use super::super::paging::List;
 use super::super::primitive::Primitive;
-use super::super::session_state::ClientContext;
 use super::super::subscriptions::Event;
 use super::super::tools::{self, Entry, NewTool, Work};
 use super::{send, unfit};
@@ -23,7 +22,7 @@ use crate::jsonrpc::text::read_string;
 use crate::jsonrpc::{Request, is_empty_array};
 use crate::protocol::Responder;
 use crate::schema::tree;
-use crate::schema::{InputResponses, RequestMetaObject, TaskMetadata, TaskSupport, method};
+use crate::schema::{InputResponses, TaskMetadata, TaskSupport, method};
 
 /// The params of `tools/call`, apart from `arguments` and `_meta`.
 #[derive(Deserialize)]
@@ -74,18 +73,6 @@ fn plain_call(request: &Request) -> Option<Call<'_>> {
     Some((params, [arguments, meta]))
 }
 
-/// A tool call that was looked up and admitted.
-struct AdmittedCall {
-    entry: Arc<Entry>,
-    name: TextSpan,
-    input_responses: Option<InputResponses>,
-    request_state: Option<String>,
-    arguments: Option<TextSpan>,
-    meta: Option<Arc<RequestMetaObject>>,
-    terms: Arc<ClientContext>,
-    start: Option<Start>,
-}
-
 const METHODS: [Row; 2] = [
     (method::TOOLS_LIST, |this, request, responder| {
         this.list(&request, responder, List::Tools, &this.server.tools);
@@ -95,53 +82,32 @@ const METHODS: [Row; 2] = [
 
 impl ServerConnection {
     fn call_tool(self: Arc<Self>, request: Request, responder: Responder) {
-        match self.find_tool(&request, &responder) {
-            Err(error) => send::<()>(Err(error), responder),
-            Ok(found) => {
-                let AdmittedCall {
-                    entry,
-                    name,
-                    input_responses,
-                    request_state,
-                    arguments,
-                    meta,
-                    terms,
-                    start,
-                } = found;
-                let text = arguments.as_ref().map_or("{}", |part| part.text(&request));
-                let fit = entry.handler.check_arguments(text);
-                let Some(context) =
-                    Context::new(self.conversation(), request, responder, terms, meta)
-                else {
-                    return;
-                };
-                if let Err(error) = fit {
-                    let fail = move |context| {
-                        ToolCall::new(context, OutputCheck::Nothing).fail_arguments(&error);
-                    };
-                    // In the legacy era, a client that requests a task must get a task.
-                    return match start {
-                        Some(start) if context.client().revision.is_legacy() => {
-                            start.begin(context, fail);
-                        }
-                        _ => fail(context),
-                    };
-                }
-                let asker = InputRequester {
-                    target: name,
-                    arguments,
-                    again: entry,
-                };
-                asker.begin(context, request_state.as_deref(), input_responses, start);
-            }
+        let (call, fit) = match self.find_tool(&request, &responder) {
+            Ok(found) => found,
+            Err(error) => return send::<()>(Err(error), responder),
+        };
+        let Err(error) = fit else {
+            return call.begin(self.conversation(), request, responder);
+        };
+        let (terms, start) = (call.terms, call.start);
+        let context = Context::new(self.conversation(), request, responder, terms, call.meta);
+        let Some(context) = context else { return };
+        let fail = move |context| {
+            ToolCall::new(context, OutputCheck::Nothing).fail_arguments(&error);
+        };
+        // In the legacy era, a client that requests a task must get a task.
+        match start {
+            Some(start) if context.client().revision.is_legacy() => start.begin(context, fail),
+            _ => fail(context),
         }
     }
 
+    /// Returns the admitted call of a tool, and whether its arguments fit the tool's schema.
     fn find_tool(
         &self,
         request: &Request,
         responder: &Responder,
-    ) -> Result<AdmittedCall, RpcError> {
+    ) -> Result<(AdmittedRequest, Result<()>), RpcError> {
         let (params, aside) = read_call(request)?;
         let says_nothing = |text: &&str| *text == "null" || is_empty_array(text);
         let [arguments, meta] = aside.map(|text| text.filter(|text| !says_nothing(text)));
@@ -172,19 +138,24 @@ impl ServerConnection {
             Some(tasks) => tasks.decide(&entry.item, &terms, params.task.as_ref())?,
             None => None,
         };
-        Ok(AdmittedCall {
-            entry,
-            name: match params.name {
+        let fit = entry.handler.check_arguments(arguments.unwrap_or("{}"));
+        let asker = InputRequester {
+            target: match params.name {
                 Cow::Borrowed(name) => TextSpan::of(request, name),
                 Cow::Owned(name) => TextSpan::Written(name.into()),
             },
-            input_responses: params.input_responses,
-            request_state: params.request_state,
             arguments: arguments.map(|text| TextSpan::of(request, text)),
-            meta,
+            again: entry,
+        };
+        let call = AdmittedRequest {
+            asker,
             terms,
+            meta,
+            request_state: params.request_state,
+            input_responses: params.input_responses,
             start,
-        })
+        };
+        Ok((call, fit))
     }
 }
 

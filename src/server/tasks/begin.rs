@@ -78,14 +78,7 @@ pub(in crate::server) fn begin(
     run: Box<dyn FnOnce(Context) + Send>,
 ) {
     match detach(context, start.ttl_ms) {
-        Detached::Task(context) => {
-            let (core, active) = (Arc::clone(context.peer().core()), context.active());
-            core.run_later(
-                context.sharer(),
-                Some(active),
-                Box::new(move || run(context)),
-            );
-        }
+        Detached::Task(context) => context.run_later(run),
         Detached::Over => {}
         Detached::NoSlot(mut context, _) if start.may_run_at_once => {
             context.never_become_task();

@@ -192,15 +192,11 @@ impl Task {
         let Some(waiters) = self.finish(&outcome) else {
             return false;
         };
-        let handed_over = self.handed_over();
         for Waiter { responder, .. } in waiters {
             let (core, outcome) = (Arc::clone(responder.core()), outcome.clone());
-            let handed_over = handed_over.clone();
-            core.run_later(
-                responder.sharer(),
-                None,
-                Box::new(move || hand_over(responder, &outcome, &handed_over)),
-            );
+            let (sharer, task) = (responder.sharer(), Weak::clone(&self.this));
+            let answer = move || hand_over(responder, &outcome, &task);
+            core.run_later(sharer, None, Box::new(answer));
         }
         true
     }
@@ -213,7 +209,7 @@ impl Task {
             return false;
         };
         for waiter in waiters {
-            hand_over(waiter.responder, outcome, &self.handed_over());
+            hand_over(waiter.responder, outcome, &self.this);
         }
         true
     }
@@ -228,13 +224,8 @@ impl Task {
     /// Records that a client has fetched the result of the task. The task is then evicted before
     /// tasks whose result was not fetched.
     pub(super) fn is_fetched(&self) {
-        self.handed_over().note();
-    }
-
-    fn handed_over(&self) -> HandedOver {
-        HandedOver {
-            store: Weak::clone(&self.store),
-            number: self.number,
+        if let Some(store) = self.store.upgrade() {
+            store.is_fetched(self.number);
         }
     }
 
@@ -271,7 +262,7 @@ impl Task {
         if let Stage::Ended(outcome) = &state.stage {
             let outcome = outcome.clone();
             drop(state);
-            return hand_over(responder, &outcome, &self.handed_over());
+            return hand_over(responder, &outcome, &self.this);
         }
         let gone: Vec<Waiter> = state
             .waiters
@@ -300,14 +291,8 @@ impl Task {
         if !held.is_empty() {
             // The current thread may be the reading thread. It must not block on a client that does
             // not read.
-            core.run_later(
-                sharer,
-                None,
-                Box::new(move || {
-                    held.iter()
-                        .for_each(|question| self.show_on(&asking, question));
-                }),
-            );
+            let show = move || held.iter().for_each(|it| self.show_on(&asking, it));
+            core.run_later(sharer, None, Box::new(show));
         }
     }
 
@@ -423,7 +408,7 @@ impl CallTask for Task {
     }
 
     fn ask(&self, mut context: Context, asked: InputRequests) {
-        context.stand_aside();
+        context.responder_mut().stand_aside();
         let mut state = self.state.lock();
         if !state.step(Stage::InputRequired) {
             drop(state);
@@ -452,23 +437,8 @@ impl CallTask for Task {
     }
 }
 
-/// A handle that records in the table of tasks that a client has fetched the result of a task.
-#[derive(Clone)]
-struct HandedOver {
-    store: Weak<TaskStore<Task>>,
-    number: u64,
-}
-
-impl HandedOver {
-    fn note(&self) {
-        if let Some(store) = self.store.upgrade() {
-            store.is_fetched(self.number);
-        }
-    }
-}
-
 /// Answers a request for the result of a task, and records that the result was fetched.
-fn hand_over(responder: Responder, outcome: &Outcome, handed_over: &HandedOver) {
+fn hand_over(responder: Responder, outcome: &Outcome, task: &Weak<Task>) {
     let sent = match outcome {
         Outcome::Result { text, .. } => responder.respond(text),
         Outcome::Error(error) => responder.refuse(error),
@@ -477,8 +447,10 @@ fn hand_over(responder: Responder, outcome: &Outcome, handed_over: &HandedOver) 
         )),
     };
     // This fails when the client no longer waits. Then the result is still not fetched.
-    if sent.is_ok() {
-        handed_over.note();
+    if sent.is_ok()
+        && let Some(task) = task.upgrade()
+    {
+        task.is_fetched();
     }
 }
 
