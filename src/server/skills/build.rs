@@ -4,6 +4,7 @@
 //! specification.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -41,7 +42,7 @@ pub(super) struct BuiltFile<F> {
 pub(super) struct BuiltSkill<F> {
     pub(super) entry: SkillEntry,
     pub(super) is_listed: bool,
-    pub(super) files: Vec<BuiltFile<F>>,
+    pub(super) files: Vec<Arc<BuiltFile<F>>>,
     /// The warnings about the skill, for the log of the host.
     pub(super) warnings: Vec<String>,
     /// The folder that the skill was found in; empty if the skill was made in code.
@@ -92,12 +93,12 @@ impl<B> SkillSource<B> {
                 let listed = SkillResource::new(&resource.uri, digest.to_string(), *size);
                 manifest.push(listed);
             }
-            files.push(BuiltFile {
+            files.push(Arc::new(BuiltFile {
                 key: normalized_uri(&resource.uri)?,
                 target: target(&resource, file.body, file.identity),
                 identity: file.identity,
                 resource,
-            });
+            }));
         }
         let resources = match is_dynamic {
             true => SkillResources::Dynamic,
@@ -160,7 +161,11 @@ fn resource_of<B>(
 
 /// Checks the rules about the files of a skill. Unlike the rules about the manifest, these rules
 /// also hold for a dynamic skill, whose entry has no manifest.
-fn check_files<F>(entry: &SkillEntry, files: &[BuiltFile<F>], limits: &SkillLimits) -> Result<()> {
+fn check_files<F>(
+    entry: &SkillEntry,
+    files: &[Arc<BuiltFile<F>>],
+    limits: &SkillLimits,
+) -> Result<()> {
     let uri = entry.uri();
     let (found, max) = (files.len(), limits.max_files);
     if found > max {

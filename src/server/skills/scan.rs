@@ -71,7 +71,10 @@ pub(super) fn scan<F>(
         options,
         target,
         read: HashMap::new(),
-        found: Scanned::default(),
+        found: Scanned {
+            skills: Vec::new(),
+            skipped: Vec::new(),
+        },
     };
     // The folder itself is no segment of the URIs, unless it is a skill.
     let names = if tree.is_skill() {

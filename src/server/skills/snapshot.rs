@@ -24,12 +24,6 @@ pub(super) struct Child {
     pub(super) resource: Resource,
 }
 
-struct File<F> {
-    resource: Resource,
-    identity: Option<Identity>,
-    target: F,
-}
-
 /// All published skills.
 pub(in crate::server) struct Snapshot<F> {
     /// The skills, sorted by their numbers.
@@ -37,7 +31,7 @@ pub(in crate::server) struct Snapshot<F> {
     /// The indexes in `skills`, by the normalized URIs of the `SKILL.md`.
     by_key: HashMap<String, usize>,
     /// The files of all skills, by their normalized URIs.
-    files: HashMap<String, File<F>>,
+    files: HashMap<String, Arc<BuiltFile<F>>>,
     /// The directories of all skills and the directories above them, by their normalized URIs.
     directories: HashMap<String, Vec<Child>>,
 }
@@ -67,23 +61,13 @@ impl<F: Clone> Snapshot<F> {
             for skill in &skills {
                 let files = skill.skill.files.iter();
                 let files = files.filter(|file| is_skill_file(file, skill) == is_last);
-                for file in files {
-                    this.insert(file);
-                }
+                this.files
+                    .extend(files.map(|file| (file.key.clone(), Arc::clone(file))));
             }
         }
         this.directories = directories(this.files.values().map(|file| &file.resource));
         this.skills = skills;
         this
-    }
-
-    fn insert(&mut self, file: &BuiltFile<F>) {
-        let entry = File {
-            resource: file.resource.clone(),
-            identity: file.identity,
-            target: file.target.clone(),
-        };
-        self.files.insert(file.key.clone(), entry);
     }
 
     /// Returns the target of the file with this URI, in any spelling. Returns `None` if no skill
@@ -129,8 +113,8 @@ impl<F: Clone> Snapshot<F> {
     /// Returns the URIs of the files of this snapshot that `other` lacks, or that differ in
     /// `other`.
     pub(super) fn files_unlike(&self, other: &Self) -> BTreeSet<String> {
-        let differs = |(key, file): &(&String, &File<F>)| {
-            let same = |other: &File<F>| {
+        let differs = |(key, file): &(&String, &Arc<BuiltFile<F>>)| {
+            let same = |other: &Arc<BuiltFile<F>>| {
                 other.identity == file.identity && other.resource.uri == file.resource.uri
             };
             !other.files.get(*key).is_some_and(same)
@@ -179,7 +163,7 @@ pub(super) fn fit_together<F>(one: &BuiltSkill<F>, other: &BuiltSkill<F>) -> Res
 fn missing<F>(nested: &BuiltSkill<F>, outer: &BuiltSkill<F>) -> Option<String> {
     let have: HashMap<&str, Option<Identity>> =
         (outer.files.iter().map(|file| (&*file.key, file.identity))).collect();
-    let differs = |file: &&BuiltFile<F>| have.get(&*file.key) != Some(&file.identity);
+    let differs = |file: &&Arc<BuiltFile<F>>| have.get(&*file.key) != Some(&file.identity);
     let file = nested.files.iter().find(differs)?;
     Some(format!(
         "'{}' is nested in '{}', which does not have the file '{}' with the same content",

@@ -43,15 +43,6 @@ pub(super) struct Scanned<F> {
     pub(super) skipped: Vec<SkippedSkill>,
 }
 
-impl<F> Default for Scanned<F> {
-    fn default() -> Self {
-        Self {
-            skills: Vec::new(),
-            skipped: Vec::new(),
-        }
-    }
-}
-
 /// A reload that has begun: the folders to scan, and the number of the scan.
 pub(super) struct Reload {
     pub(super) folders: Vec<SkillFolder>,
