@@ -507,6 +507,12 @@ impl RpcError {
         Ok(self)
     }
 
+    /// Adds `data` that is JSON already.
+    pub(crate) fn with_json(mut self, data: &Value) -> Self {
+        self.data = serde_json::value::to_raw_value(data).ok();
+        self
+    }
+
     /// Makes *invalid params* (-32602): the params do not fit the method.
     pub fn invalid_params(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::INVALID_PARAMS, message)
@@ -514,10 +520,8 @@ impl RpcError {
 
     /// Makes *method not found* (-32601): the receiver does not serve the method.
     pub fn method_not_found(method: &str) -> Self {
-        Self::new(
-            ErrorCode::METHOD_NOT_FOUND,
-            format!("method not found: {}", Excerpt(method)),
-        )
+        let text = format!("method not found: {}", Excerpt(method));
+        Self::new(ErrorCode::METHOD_NOT_FOUND, text)
     }
 
     /// Makes *invalid request* (-32600): the message is valid JSON but not a request.
@@ -586,10 +590,9 @@ impl ErrorCode {
     /// [`ErrorKind::Invalid`] for a code from -32768 to -32000, which JSON-RPC and MCP reserve.
     pub fn application(code: i32) -> Result<Self> {
         if (-32768..=-32000).contains(&code) {
-            return Err(Error::new(
-                ErrorKind::Invalid,
-                format!("error code {code} is reserved: choose one outside -32768 to -32000"),
-            ));
+            return Err(Error::invalid(format!(
+                "error code {code} is reserved: choose one outside -32768 to -32000"
+            )));
         }
         Ok(Self(code.into()))
     }

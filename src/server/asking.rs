@@ -370,6 +370,6 @@ fn refuse_for_lack_of(context: Context, missing: &ClientCapabilities) -> Result<
     }
     let text = format!("the call needs input, for which the client has to declare: {names}");
     let error = RpcError::new(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY, text);
-    let error = error.with_data(&serde_json::json!({ "requiredCapabilities": missing }))?;
-    context.refuse(error)
+    let missing = serde_json::json!({ "requiredCapabilities": missing });
+    context.refuse(error.with_json(&missing))
 }

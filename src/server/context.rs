@@ -637,9 +637,7 @@ fn no_room(max: usize) -> RpcError {
         "busy: large requests and calls that wait hold as much memory as they may ({max} bytes); \
          try again later"
     );
-    let error = RpcError::new(ErrorCode::INTERNAL_ERROR, text);
-    let data = json!({ "busy": true, "maxHeldBytes": max });
-    error.clone().with_data(&data).unwrap_or(error)
+    RpcError::internal(text).with_json(&json!({ "busy": true, "maxHeldBytes": max }))
 }
 
 /// Returns the error for a client that did not declare a required extension.
@@ -649,6 +647,5 @@ pub(super) fn missing_extension(id: &str, terms: &ClientContext) -> RpcError {
         return RpcError::invalid_request(text);
     }
     let error = RpcError::new(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY, text);
-    let missing = json!({ "requiredCapabilities": { "extensions": { id: {} } } });
-    error.clone().with_data(&missing).unwrap_or(error)
+    error.with_json(&json!({ "requiredCapabilities": { "extensions": { id: {} } } }))
 }

@@ -164,10 +164,7 @@ pub(super) fn missing_scopes(scopes: &BTreeSet<String>) -> RpcError {
 /// replaces the code for modern clients.
 pub(super) fn resource_not_found(uri: &str) -> RpcError {
     let error = RpcError::new(ErrorCode::RESOURCE_NOT_FOUND, "resource not found");
-    error
-        .clone()
-        .with_data(&json!({ "uri": uri }))
-        .unwrap_or(error)
+    error.with_json(&json!({ "uri": uri }))
 }
 
 /// Returns an error in the form that the client's revision defines. The modern era has no special

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::debug_fields::debug_fields;
 use super::error_map::HandlerError;
 use super::guard::{Guard, GuardedRequest};
-use crate::error::{ErrorCode, RpcError, Span};
+use crate::error::{RpcError, Span};
 use crate::schema::json::millis;
 use crate::schema::method;
 use crate::shares::Client;
@@ -97,14 +97,10 @@ impl Guard for RateLimit {
                 Span(self.per),
                 Span(wait)
             );
-            let error = RpcError::new(ErrorCode::INTERNAL_ERROR, text);
             // The time is rounded up, since a client that retries too early would be refused again.
             let millis = millis(wait) + 1;
-            error
-                .clone()
-                .with_data(&json!({ "busy": true, "retryAfterMs": millis }))
-                .unwrap_or(error)
-                .into()
+            let data = json!({ "busy": true, "retryAfterMs": millis });
+            RpcError::internal(text).with_json(&data).into()
         })
     }
 

@@ -274,14 +274,10 @@ fn not_opened(served: &[ProtocolVersion]) -> RpcError {
 /// Returns the error for an unsupported revision.
 pub(super) fn unsupported_version(requested: &str, served: &[ProtocolVersion]) -> RpcError {
     let names: Vec<&str> = served.iter().map(|revision| revision.as_str()).collect();
-    let text = format!(
-        "unsupported protocol version; supported: {}",
-        names.join(", ")
-    );
+    let supported = names.join(", ");
+    let text = format!("unsupported protocol version; supported: {supported}");
     let data = serde_json::json!({ "supported": names, "requested": requested });
-    RpcError::new(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, text)
-        .with_data(&data)
-        .expect("strings are JSON")
+    RpcError::new(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, text).with_json(&data)
 }
 
 #[cfg(all(test, not(loom)))]

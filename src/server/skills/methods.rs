@@ -195,8 +195,7 @@ fn page_of<T>(mut items: impl Iterator<Item = T>, size: NonZeroUsize) -> (Vec<T>
 // E-SKILL-S-47, E-SKILL-S-55, E-SKILL-S-64
 fn not_found(noun: &str, uri: &str) -> RpcError {
     let error = RpcError::invalid_params(format!("no {noun} has the URI '{}'", Excerpt(uri)));
-    let with_uri = error.clone().with_data(&json!({ "uri": uri }));
-    with_uri.unwrap_or(error)
+    error.with_json(&json!({ "uri": uri }))
 }
 
 /// The version of the cursor format.

@@ -109,15 +109,9 @@ fn read_checked(
     {
         reload_or_log(server);
     }
-    let uri = read.uri();
-    let error = RpcError::internal(
-        "the file has changed since its skill was published: get the skill again",
-    );
-    Err(error
-        .clone()
-        .with_data(&json!({ "uri": uri }))
-        .unwrap_or(error)
-        .into())
+    let text = "the file has changed since its skill was published: get the skill again";
+    let error = RpcError::internal(text).with_json(&json!({ "uri": read.uri() }));
+    Err(error.into())
 }
 
 /// Reloads the skills. An error is only logged: the skills then stay as they are.

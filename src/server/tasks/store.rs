@@ -12,7 +12,7 @@ use super::TaskOptions;
 use super::start::{Decide, decide};
 use super::table::{Entry, Expire, Table, TaskStore};
 use super::task::{State, Task};
-use crate::error::{ErrorCode, RpcError};
+use crate::error::RpcError;
 use crate::schema::json::millis;
 use crate::schema::{ProtocolVersion, TaskMetadata, Tool};
 use crate::shares::Client;
@@ -176,9 +176,8 @@ impl Tasks {
             "busy: {max} tasks are kept already, and those that could give way still work; \
              try again later"
         );
-        let error = RpcError::new(ErrorCode::INTERNAL_ERROR, text);
         let data = serde_json::json!({ "busy": true, "maxTasks": max });
-        error.clone().with_data(&data).unwrap_or(error)
+        RpcError::internal(text).with_json(&data)
     }
 
     /// Returns the task with this id, if it belongs to this principal and era.
@@ -277,6 +276,7 @@ mod tests {
 
     use super::super::super::inner::new_id;
     use super::*;
+    use crate::error::ErrorCode;
 
     fn create(
         tasks: &Tasks,
