@@ -192,13 +192,9 @@ impl ToolCall {
     /// The errors of [`respond`](Self::respond).
     pub fn respond_raw(self, result: RawResult, revision: ProtocolVersion) -> Result<()> {
         if !self.context().may_stay_raw(&result, revision, false) {
-            return match raw_result::parse::<CallToolResult>(&result) {
-                Ok(mut result) => {
-                    if !revision.is_modern() {
-                        result.result_type = None;
-                    }
-                    self.respond(result)
-                }
+            let clear = |result: &mut CallToolResult| result.result_type = None;
+            return match raw_result::parse(&result, revision, clear) {
+                Ok(result) => self.respond(result),
                 Err(error) => self.refuse_output(error),
             };
         }

@@ -225,10 +225,7 @@ impl<T: Listed, H> Catalogue<T, H> {
         paging: &Paging<'_>,
     ) -> Result<Arc<RawValue>, RpcError> {
         let mut shelf = self.shelf.lock();
-        let start = match cursor {
-            None => 0,
-            Some(cursor) => shelf.after(cursor)?,
-        };
+        let start = shelf.after(cursor)?;
         if let Some(page) = shelf.pages.get(&(revision, start)) {
             return Ok(Arc::clone(page));
         }
@@ -252,10 +249,7 @@ impl<T: Listed, H> Catalogue<T, H> {
         sees: impl Fn(&T) -> bool,
     ) -> Result<Arc<RawValue>, RpcError> {
         let shelf = self.shelf.lock();
-        let start = match cursor {
-            None => 0,
-            Some(cursor) => shelf.after(cursor)?,
-        };
+        let start = shelf.after(cursor)?;
         let entries = Arc::clone(&shelf.entries);
         drop(shelf);
         let rest = entries.get(start..).unwrap_or_default();
@@ -310,7 +304,8 @@ fn write_page<'a, T: Listed + 'a, H: 'a>(
 
 impl<T: Listed, H> Shelf<T, H> {
     /// Returns the index of the first item after the cursor.
-    fn after(&self, cursor: Cursor) -> Result<usize, RpcError> {
+    fn after(&self, cursor: Option<Cursor>) -> Result<usize, RpcError> {
+        let Some(cursor) = cursor else { return Ok(0) };
         if cursor.last_shown >= self.next_sequence {
             return Err(Cursor::invalid());
         }

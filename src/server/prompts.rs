@@ -186,15 +186,9 @@ impl PromptCall {
     /// The errors of [`respond`](Self::respond).
     pub fn respond_raw(self, result: RawResult, revision: ProtocolVersion) -> Result<()> {
         if !self.context().may_stay_raw(&result, revision, false) {
-            return match raw_result::parse::<GetPromptResult>(&result) {
-                Ok(mut result) => {
-                    if !revision.is_modern() {
-                        result.result_type = None;
-                    }
-                    self.respond(result)
-                }
-                Err(error) => self.respond(Err::<GetPromptResult, HandlerError>(error.into())),
-            };
+            let clear = |result: &mut GetPromptResult| result.result_type = None;
+            let result = raw_result::parse(&result, revision, clear);
+            return self.respond(result.map_err(HandlerError::from));
         }
         self.call.into_context().conclude_raw(result)
     }

@@ -5,12 +5,21 @@ use serde::de::DeserializeOwned;
 use crate::error::{Error, Result};
 use crate::jsonrpc::RawResult;
 use crate::jsonrpc::raw_object::RawObject;
-use crate::schema::tree;
+use crate::schema::{ProtocolVersion, tree};
 
-/// Parses a result that can't be sent unparsed.
-pub(super) fn parse<T: DeserializeOwned>(result: &RawResult) -> Result<T> {
-    tree::read(result)
-        .map_err(|error| Error::invalid(format!("the raw result can't be read: {error}")))
+/// Parses a result that can't be sent unparsed. `clear_modern` removes the members that have no
+/// meaning in the result of a legacy server.
+pub(super) fn parse<T: DeserializeOwned>(
+    result: &RawResult,
+    revision: ProtocolVersion,
+    clear_modern: impl FnOnce(&mut T),
+) -> Result<T> {
+    let mut parsed = tree::read(result)
+        .map_err(|error| Error::invalid(format!("the raw result can't be read: {error}")))?;
+    if !revision.is_modern() {
+        clear_modern(&mut parsed);
+    }
+    Ok(parsed)
 }
 
 /// Whether the text of a result has a `resultType`. In the result of a legacy server the member has

@@ -350,16 +350,11 @@ impl ResourceCall {
     /// The errors of [`respond`](Self::respond).
     pub fn respond_raw(self, result: RawResult, revision: ProtocolVersion) -> Result<()> {
         if !self.context().may_stay_raw(&result, revision, true) {
-            return match raw_result::parse::<ReadResourceResult>(&result) {
-                Ok(mut result) => {
-                    if !revision.is_modern() {
-                        result.result_type = None;
-                        (result.ttl_ms, result.cache_scope) = (None, None);
-                    }
-                    self.respond(result)
-                }
-                Err(error) => self.respond(Err::<ReadResourceResult, HandlerError>(error.into())),
-            };
+            let result = raw_result::parse(&result, revision, |result: &mut ReadResourceResult| {
+                result.result_type = None;
+                (result.ttl_ms, result.cache_scope) = (None, None);
+            });
+            return self.respond(result.map_err(HandlerError::from));
         }
         self.call.into_context().conclude_raw(result)
     }
