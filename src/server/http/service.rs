@@ -81,8 +81,33 @@ pub(super) struct Served {
     is_leaving: AtomicBool,
 }
 
-/// The outcome of a request. If the request is refused, the caller must write the response.
-type Handled<T = ()> = std::result::Result<T, (Refusal, Box<dyn ResponseWriter>)>;
+/// The outcome of a request. If the request is refused, the caller must write the refusal.
+type Handled<T = ()> = Result<T, Refusal>;
+
+/// The client of a request, and the response until a handler takes it.
+struct Exchange {
+    principal: Option<Principal>,
+    response: Option<Box<dyn ResponseWriter>>,
+}
+
+impl Exchange {
+    /// Returns the name of the principal.
+    fn name(&self) -> Option<&str> {
+        self.principal.as_ref().map(Principal::name)
+    }
+
+    /// Takes the response. The caller must answer the request.
+    fn take(&mut self) -> Box<dyn ResponseWriter> {
+        self.response
+            .take()
+            .expect("each way to an answer takes the response once")
+    }
+
+    /// Answers a message that needs no answer of its own.
+    fn accept(&mut self) {
+        _ = self.take().respond(&ResponseHead::new(202), b"");
+    }
+}
 
 impl Server {
     /// Returns a service that answers HTTP requests for this server. Mount it in a web server of
@@ -181,27 +206,25 @@ impl HttpService {
 impl Service for HttpService {
     fn serve(&self, mut request: HttpRequest<'_>, response: Box<dyn ResponseWriter>) {
         let served = &self.0;
-        let done = match served.admit(&request, response) {
-            Err(refused) => Err(refused),
-            Ok((principal, response)) => {
-                match (request.method, old_path(&served.options, &request)) {
-                    (_, Some(OldPath::Stream(post))) => {
-                        served.open_old(&request, post, principal, response)
-                    }
-                    (_, Some(OldPath::Post)) => served.post_old(&mut request, principal, response),
-                    ("POST", None) => served.post(&mut request, principal, response),
-                    ("GET", None) => served.get(&request, principal.as_ref(), response),
-                    ("HEAD", None) => served.head(&request, principal.as_ref(), response),
-                    ("DELETE", None) => {
-                        let name = principal.as_ref().map(Principal::name);
-                        let answer = served.delete(&request, name);
-                        Err((answer.unwrap_or_else(|refusal| refusal), response))
-                    }
-                    _ => Err((served.not_allowed(), response)),
-                }
-            }
+        let mut exchange = Exchange {
+            principal: None,
+            response: Some(response),
         };
-        if let Err((refusal, mut response)) = done {
+        let done = match served.admit(&request, &mut exchange) {
+            Err(refusal) => Err(refusal),
+            Ok(()) => match (request.method, old_path(&served.options, &request)) {
+                (_, Some(OldPath::Stream(post))) => served.open_old(&request, post, &mut exchange),
+                (_, Some(OldPath::Post)) => served.post_old(&mut request, &mut exchange),
+                ("POST", None) => served.post(&mut request, &mut exchange),
+                ("GET", None) => served.get(&request, &mut exchange),
+                ("HEAD", None) => served.head(&request, &mut exchange),
+                ("DELETE", None) => Err(served
+                    .delete(&request, exchange.name())
+                    .unwrap_or_else(|refusal| refusal)),
+                _ => Err(served.not_allowed()),
+            },
+        };
+        if let (Err(refusal), Some(mut response)) = (done, exchange.response) {
             // An error means that the client has disconnected.
             _ = response.respond(&refusal.head, &refusal.body);
         }
@@ -271,87 +294,61 @@ impl Served {
         has_gone || self.closing.load(Ordering::SeqCst)
     }
 
-    /// Lets a request in, and returns its principal. Fails with the answer to a request that is
+    /// Lets a request in, and sets its principal. Fails with the answer to a request that is
     /// refused, or that is served without a principal, such as one for a page.
-    fn admit(
-        &self,
-        request: &HttpRequest<'_>,
-        response: Box<dyn ResponseWriter>,
-    ) -> Handled<(Option<Principal>, Box<dyn ResponseWriter>)> {
+    fn admit(&self, request: &HttpRequest<'_>, exchange: &mut Exchange) -> Handled {
         if let Some(answer) = self.public_answer(request) {
-            return Err((answer, response));
+            return Err(answer);
         }
-        let response = match guard::reader(&self.options, request) {
-            Some(origin) => Box::new(ForReader {
-                inner: response,
-                origin,
-            }),
-            None => response,
-        };
+        let reader = guard::reader(&self.options, request);
+        let is_readable = reader.is_some();
+        if let Some(origin) = reader {
+            let inner = exchange.take();
+            exchange.response = Some(Box::new(ForReader { inner, origin }));
+        }
         if let Some(page) = paths::wanted(&self.options, request) {
-            return Err((self.page(page, request), response));
+            return Err(self.page(page, request));
         }
-        let principal = match self.let_in(request) {
-            Ok(principal) => principal,
-            Err(refusal) => return Err((refusal, response)),
-        };
-        if let Some(principal) = &principal {
+        exchange.principal = self.let_in(request)?;
+        if let Some(principal) = &exchange.principal {
             self.verified.remember(request, principal);
         }
-        if request.method == "OPTIONS" && guard::reader(&self.options, request).is_some() {
+        if request.method == "OPTIONS" && is_readable {
             let head = cors::preflight(request, methods_at(&self.options, request));
-            return Err((Refusal::empty(head), response));
+            return Err(Refusal::empty(head));
         }
-        Ok((principal, response))
+        Ok(())
     }
 
-    fn post(
-        &self,
-        request: &mut HttpRequest<'_>,
-        principal: Option<Principal>,
-        response: Box<dyn ResponseWriter>,
-    ) -> Handled {
-        if let Err(refusal) = check_media(request) {
-            return Err((refusal, response));
-        }
+    fn post(&self, request: &mut HttpRequest<'_>, exchange: &mut Exchange) -> Handled {
+        check_media(request)?;
         let parsed = Parsed::read(message_of(request), self.server.services.limits.max_depth);
-        let session = match self.session_of(request, principal.as_ref().map(Principal::name)) {
-            Ok(session) => session,
-            Err(UnknownSession) => {
-                let id = match &parsed {
-                    Parsed::Single(Ok(Message::Request(message))) => Some(message.id()),
-                    _ => None,
-                };
-                return Err((unknown_session(id), response));
-            }
-        };
+        let session = self.session_of(request, exchange.name());
+        let session = session.map_err(|UnknownSession| {
+            unknown_session(match &parsed {
+                Parsed::Single(Ok(Message::Request(message))) => Some(message.id()),
+                _ => None,
+            })
+        })?;
         let parsed = match parsed {
             Parsed::Single(Ok(Message::Request(message))) => {
-                return self.serve_request(request, message, session, principal, response);
+                return self.serve_request(request, message, session, exchange);
             }
             other => other,
         };
         if let Some(name) = contradicted(request, &MIRRORING) {
-            return Err((Refusal::text(400, contradiction(name)), response));
+            return Err(Refusal::text(400, contradiction(name)));
         }
+        let names_none = session.is_some() && names_no_revision(request);
         match parsed {
-            // A modern notification has no effect here, whatever its fields say (AMB-06).
-            Parsed::Single(Ok(_)) if session.is_some() && names_no_revision(request) => {
-                Err((unknown_version(request), response))
-            }
-            Parsed::Single(Ok(message)) => {
-                self.take(request, message, session, principal, response)
-            }
             Parsed::Single(Err(malformed)) => {
                 self.trouble_with(&malformed, request);
-                Err((refuse_malformed(&malformed), response))
+                Err(refuse_malformed(&malformed))
             }
-            Parsed::Batch(_) if session.is_some() && names_no_revision(request) => {
-                Err((unknown_version(request), response))
-            }
-            Parsed::Batch(members) => {
-                self.serve_batch(request, members, session, principal, response)
-            }
+            // A modern notification has no effect here, whatever its fields say (AMB-06).
+            _ if names_none => Err(unknown_version(request)),
+            Parsed::Single(Ok(message)) => self.take(request, message, session, exchange),
+            Parsed::Batch(members) => self.serve_batch(request, members, session, exchange),
         }
     }
 
@@ -360,7 +357,7 @@ impl Served {
         &self,
         request: &HttpRequest<'_>,
         principal: Option<&str>,
-    ) -> std::result::Result<Option<Arc<Session>>, UnknownSession> {
+    ) -> Result<Option<Arc<Session>>, UnknownSession> {
         let Some(id) = session_id(request).filter(|_| self.options.sessions) else {
             return Ok(None);
         };
@@ -375,8 +372,7 @@ impl Served {
         http: &HttpRequest<'_>,
         request: Request,
         session: Option<Arc<Session>>,
-        principal: Option<Principal>,
-        response: Box<dyn ResponseWriter>,
+        exchange: &mut Exchange,
     ) -> Handled {
         let header = header_version(http);
         let takes_events = accepts(http, EVENT_STREAM);
@@ -387,46 +383,40 @@ impl Served {
                 None => ErrorCode::INVALID_REQUEST,
             };
             let error = RpcError::new(code, contradiction(name));
-            return Err((refuse_request(&request, &error), response));
+            return Err(refuse_request(&request, &error));
         }
         if let Some(checked) = checked {
             return match checked {
                 Ok(_) if request.method() == method::SUBSCRIPTIONS_LISTEN && !takes_events => {
                     let text = "Accept has to name text/event-stream";
-                    Err((Refusal::text(406, text), response))
+                    Err(Refusal::text(406, text))
                 }
                 Ok(objection) => {
-                    let response = match request.method() {
-                        method::SUBSCRIPTIONS_LISTEN => bounded(response, principal.as_ref()),
-                        _ => response,
-                    };
-                    let reply = self.reply(response, Era::Modern, takes_events);
+                    if request.method() == method::SUBSCRIPTIONS_LISTEN {
+                        let response = bounded(exchange.take(), exchange.principal.as_ref());
+                        exchange.response = Some(response);
+                    }
                     let origin = Origin {
                         objection,
-                        ..self.apart(http, principal, reply)
+                        ..self.apart(http, exchange, Era::Modern, takes_events)
                     };
                     self.modern.feed(Message::Request(request), &origin);
                     Ok(())
                 }
-                Err(error) => Err((refuse_request(&request, &error), response)),
+                Err(error) => Err(refuse_request(&request, &error)),
             };
         }
         if request.method() == method::INITIALIZE {
-            return self.initialize(http, request, principal, response);
+            return self.initialize(http, request, exchange);
         }
         if let Some(session) = session {
-            self.feed_in_session(&session, request, principal, response, takes_events);
+            self.feed_in_session(&session, request, exchange, takes_events);
             return Ok(());
         }
-        match self.sessionless(&header) {
-            Ok(connection) => {
-                let reply = self.reply(response, Era::Legacy, takes_events);
-                let origin = self.apart(http, principal, reply);
-                connection.feed(Message::Request(request), &origin);
-                Ok(())
-            }
-            Err(refusal) => Err((refusal, response)),
-        }
+        let connection = self.sessionless(&header)?;
+        let origin = self.apart(http, exchange, Era::Legacy, takes_events);
+        connection.feed(Message::Request(request), &origin);
+        Ok(())
     }
 
     /// Checks a modern request: compares its header fields with its body, see [`modern::check`].
@@ -436,7 +426,7 @@ impl Served {
         http: &HttpRequest<'_>,
         request: &Request,
         header: &Version,
-    ) -> Option<std::result::Result<Option<Box<RpcError>>, RpcError>> {
+    ) -> Option<Result<Option<Box<RpcError>>, RpcError>> {
         let envelope = ParamMembers::of(request.members());
         let meta = envelope.meta();
         let may_be_legacy = !matches!(header, Version::Other) && meta.version().is_none();
@@ -460,8 +450,7 @@ impl Served {
         &self,
         http: &HttpRequest<'_>,
         request: Request,
-        principal: Option<Principal>,
-        response: Box<dyn ResponseWriter>,
+        exchange: &mut Exchange,
     ) -> Handled {
         if !self.options.sessions {
             // The client repeats the negotiated revision in each later request.
@@ -470,19 +459,14 @@ impl Served {
                 Box::new(Nowhere),
                 Arc::new(Everybody(peer_name(http.remote))),
             );
-            let origin = self.apart(http, principal, self.reply(response, Era::Legacy, false));
+            let origin = self.apart(http, exchange, Era::Legacy, false);
             connection.feed(Message::Request(request), &origin);
             return Ok(());
         }
-        if let Err(error) = check_opening(&request) {
-            return Err((refuse_request(&request, &error), response));
-        }
+        check_opening(&request).map_err(|error| refuse_request(&request, &error))?;
         let bytes = request.params().len();
-        let session = match self.open_session(http, principal.clone(), false, bytes) {
-            Ok(session) => session,
-            Err(refusal) => return Err((refusal, response)),
-        };
-        self.feed_in_session(&session, request, principal, response, false);
+        let session = self.open_session(http, exchange.principal.clone(), false, bytes)?;
+        self.feed_in_session(&session, request, exchange, false);
         Ok(())
     }
 
@@ -492,7 +476,7 @@ impl Served {
         principal: Option<Principal>,
         on_one_stream: bool,
         bytes: usize,
-    ) -> std::result::Result<Arc<Session>, Refusal> {
+    ) -> Handled<Arc<Session>> {
         let owner = self.owner(http, principal.as_ref());
         let Some(slot) = self.sessions.reserve_slot(owner, bytes) else {
             return Err(self.no_room(http));
@@ -533,50 +517,47 @@ impl Served {
         http: &HttpRequest<'_>,
         message: Message,
         session: Option<Arc<Session>>,
-        principal: Option<Principal>,
-        mut response: Box<dyn ResponseWriter>,
+        exchange: &mut Exchange,
     ) -> Handled {
         if let Some(session) = session {
             let origin = Origin {
-                principal,
+                principal: exchange.principal.take(),
                 ..Origin::default()
             };
             session.connection().feed(message, &origin);
         } else if matches!(message, Message::Response(_)) {
             let text = "a response belongs to a session: send Mcp-Session-Id";
-            return Err((Refusal::text(400, text), response));
+            return Err(Refusal::text(400, text));
         } else if self.options.sessions && matches!(header_version(http), Version::Legacy(_)) {
-            return Err((no_session(), response));
+            return Err(no_session());
         }
         // A notification of a modern client has no effect, and is accepted (AMB-06).
-        _ = response.respond(&ResponseHead::new(202), b"");
+        exchange.accept();
         Ok(())
     }
 
     fn serve_batch(
         &self,
         http: &HttpRequest<'_>,
-        members: Vec<std::result::Result<Message, Malformed>>,
+        members: Vec<Result<Message, Malformed>>,
         session: Option<Arc<Session>>,
-        principal: Option<Principal>,
-        mut response: Box<dyn ResponseWriter>,
+        exchange: &mut Exchange,
     ) -> Handled {
         let knows =
             |session: &Arc<Session>| session.revision().is_some_and(ProtocolVersion::has_batches);
         let Some(session) = session.filter(knows) else {
             let text = "an array of messages is known to revision 2025-03-26 only";
-            return Err((Refusal::text(400, text), response));
+            return Err(Refusal::text(400, text));
         };
-        let is_response = |member: &std::result::Result<Message, Malformed>| {
-            matches!(member, Ok(Message::Response(_)))
-        };
+        let is_response =
+            |member: &Result<Message, Malformed>| matches!(member, Ok(Message::Response(_)));
         let responses = members.iter().filter(|member| is_response(member)).count();
         if responses > 0 && responses < members.len() {
             let text = "requests and responses don't go into one batch";
-            return Err((Refusal::text(400, text), response));
+            return Err(Refusal::text(400, text));
         }
         // A malformed notification or response is refused here, as it is outside of a batch.
-        let is_refused = |member: &std::result::Result<Message, Malformed>| {
+        let is_refused = |member: &Result<Message, Malformed>| {
             let form = member.as_ref().err().map(|malformed| malformed.form);
             matches!(form, Some(Form::Notification | Form::Response))
         };
@@ -584,23 +565,24 @@ impl Served {
             && members.iter().all(is_refused)
         {
             self.trouble_with(malformed, http);
-            return Err((refuse_malformed(malformed), response));
+            return Err(refuse_malformed(malformed));
         }
         let answered = members.iter().any(|member| match member {
             Ok(message) => matches!(message, Message::Request(_)),
             Err(malformed) => malformed.form != Form::Notification,
         });
-        let mut origin = Origin {
-            principal,
+        let sink = answered.then(|| {
+            let takes_events = accepts(http, EVENT_STREAM);
+            self.stream_in(&session, exchange.take(), takes_events)
+        });
+        let origin = Origin {
+            sink,
+            principal: exchange.principal.take(),
             ..Origin::default()
         };
-        if answered {
-            let takes_events = accepts(http, EVENT_STREAM);
-            origin.sink = Some(self.stream_in(&session, response, takes_events));
-            session.connection().feed_batch(members, &origin);
-        } else {
-            session.connection().feed_batch(members, &origin);
-            _ = response.respond(&ResponseHead::new(202), b"");
+        session.connection().feed_batch(members, &origin);
+        if !answered {
+            exchange.accept();
         }
         Ok(())
     }
@@ -609,7 +591,7 @@ impl Served {
         &self,
         request: &HttpRequest<'_>,
         principal: Option<&str>,
-    ) -> std::result::Result<Arc<Session>, Refusal> {
+    ) -> Handled<Arc<Session>> {
         if let Some(name) = contradicted(request, &MIRRORING) {
             return Err(Refusal::text(400, contradiction(name)));
         }
@@ -622,7 +604,7 @@ impl Served {
     }
 
     /// Returns the connection that serves legacy requests without a session.
-    fn sessionless(&self, header: &Version) -> std::result::Result<&Connection, Refusal> {
+    fn sessionless(&self, header: &Version) -> Handled<&Connection> {
         if self.options.sessions {
             return Err(no_session());
         }
@@ -647,16 +629,6 @@ impl Served {
             .any(|revision| revision.is_legacy())
     }
 
-    fn reply(
-        &self,
-        response: Box<dyn ResponseWriter>,
-        era: Era,
-        takes_events: bool,
-    ) -> Arc<dyn ResponseSink> {
-        let demand = Demand::new(&self.challenger, era);
-        Reply::new(response, demand, self.options.keep_alive, takes_events)
-    }
-
     /// Creates the stream for the answers to a request or to a batch in a session.
     fn stream_in(
         &self,
@@ -674,13 +646,12 @@ impl Served {
         &self,
         session: &Arc<Session>,
         request: Request,
-        principal: Option<Principal>,
-        response: Box<dyn ResponseWriter>,
+        exchange: &mut Exchange,
         takes_events: bool,
     ) {
         let origin = Origin {
-            sink: Some(self.stream_in(session, response, takes_events)),
-            principal,
+            sink: Some(self.stream_in(session, exchange.take(), takes_events)),
+            principal: exchange.principal.take(),
             ..Origin::default()
         };
         session
@@ -693,14 +664,22 @@ impl Served {
     fn apart(
         &self,
         http: &HttpRequest<'_>,
-        principal: Option<Principal>,
-        sink: Arc<dyn ResponseSink>,
+        exchange: &mut Exchange,
+        era: Era,
+        takes_events: bool,
     ) -> Origin {
+        let demand = Demand::new(&self.challenger, era);
+        let response = exchange.take();
         Origin {
-            client: Some(self.owner(http, principal.as_ref())),
-            sink: Some(sink),
+            client: Some(self.owner(http, exchange.principal.as_ref())),
+            sink: Some(Reply::new(
+                response,
+                demand,
+                self.options.keep_alive,
+                takes_events,
+            )),
             apart: true,
-            principal,
+            principal: exchange.principal.take(),
             ..Origin::default()
         }
     }

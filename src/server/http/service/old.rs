@@ -7,13 +7,12 @@ use super::super::expiring::bounded;
 use super::super::refusal::{Refusal, check_encoding, refuse_malformed, refuse_request};
 use super::super::session::check_opening;
 use super::streams::show_stream;
-use super::{Handled, Served, message_of};
+use super::{Exchange, Handled, Served, message_of};
 use crate::jsonrpc::{Message, Parsed};
 use crate::protocol::Origin;
-use crate::protocol::principal::Principal;
 use crate::schema::method;
 use crate::transport::http::event::write_typed;
-use crate::transport::http::{HttpRequest, ResponseHead, ResponseWriter};
+use crate::transport::http::{HttpRequest, ResponseHead};
 
 impl Served {
     /// Opens the event stream of a 2024-11-05 client. The first event tells the client the path for
@@ -22,25 +21,21 @@ impl Served {
         &self,
         request: &HttpRequest<'_>,
         post_path: &str,
-        principal: Option<Principal>,
-        response: Box<dyn ResponseWriter>,
+        exchange: &mut Exchange,
     ) -> Handled {
         if request.method == "HEAD" {
-            show_stream(response);
+            show_stream(exchange.take());
             return Ok(());
         }
         if request.method != "GET" {
             // Clients recognize a server of 2024-11-05 by the status and the empty body.
             let head = ResponseHead::new(405).header("Allow", "GET, HEAD");
-            return Err((Refusal::empty(head), response));
+            return Err(Refusal::empty(head));
         }
         // The client sends its info later, in `initialize`.
-        let session = match self.open_session(request, principal.clone(), true, 0) {
-            Ok(session) => session,
-            Err(refusal) => return Err((refusal, response)),
-        };
+        let session = self.open_session(request, exchange.principal.clone(), true, 0)?;
         let mut preface = Vec::new();
-        let response = bounded(response, principal.as_ref());
+        let response = bounded(exchange.take(), exchange.principal.as_ref());
         let post_url = format!("{post_path}?sessionId={}", session.id);
         write_typed(&mut preface, "endpoint", &post_url);
         session.enter();
@@ -65,23 +60,18 @@ impl Served {
     pub(super) fn post_old(
         &self,
         request: &mut HttpRequest<'_>,
-        principal: Option<Principal>,
-        mut response: Box<dyn ResponseWriter>,
+        exchange: &mut Exchange,
     ) -> Handled {
         if request.method != "POST" {
             let refusal = Refusal::text(405, "allowed here: POST").header("Allow", "POST");
-            return Err((refusal, response));
+            return Err(refusal);
         }
-        if let Err(refusal) = check_encoding(request) {
-            return Err((refusal, response));
-        }
-        let session = self.old_session_id(request).and_then(|id| {
-            self.sessions
-                .find(id.as_bytes(), principal.as_ref().map(Principal::name))
-        });
+        check_encoding(request)?;
+        let id = self.old_session_id(request);
+        let session = id.and_then(|id| self.sessions.find(id.as_bytes(), exchange.name()));
         let Some(session) = session else {
             let text = "there is no such stream (any more): open one with GET";
-            return Err((Refusal::text(404, text), response));
+            return Err(Refusal::text(404, text));
         };
         match Parsed::read(message_of(request), self.server.services.limits.max_depth) {
             Parsed::Single(Ok(message)) => {
@@ -89,16 +79,14 @@ impl Served {
                     && opening.method() == method::INITIALIZE
                     && session.revision().is_none()
                 {
-                    if let Err(error) = check_opening(opening) {
-                        return Err((refuse_request(opening, &error), response));
-                    }
+                    check_opening(opening).map_err(|error| refuse_request(opening, &error))?;
                     if !self.sessions.keep(&session, opening.params().len()) {
-                        return Err((self.no_room(request), response));
+                        return Err(self.no_room(request));
                     }
                 }
-                _ = response.respond(&ResponseHead::new(202), b"");
+                exchange.accept();
                 let origin = Origin {
-                    principal,
+                    principal: exchange.principal.take(),
                     ..Origin::default()
                 };
                 session.connection().feed(message, &origin);
@@ -106,11 +94,11 @@ impl Served {
             }
             Parsed::Single(Err(malformed)) => {
                 self.trouble_with(&malformed, request);
-                Err((refuse_malformed(&malformed), response))
+                Err(refuse_malformed(&malformed))
             }
             Parsed::Batch(_) => {
                 let text = "an array of messages is known to revision 2025-03-26 only";
-                Err((Refusal::text(400, text), response))
+                Err(Refusal::text(400, text))
             }
         }
     }

@@ -11,10 +11,9 @@ use super::super::history::{EventId, Missing};
 use super::super::refusal::{Refusal, accepts};
 use super::super::reply::stream_head;
 use super::super::session::Stream;
-use super::{Handled, Served};
+use super::{Exchange, Handled, Served};
 use crate::error::{Error, ErrorKind, Excerpt};
 use crate::protocol::LogLevel;
-use crate::protocol::principal::Principal;
 use crate::transport::http::event::EVENT_STREAM;
 use crate::transport::http::{HttpRequest, ResponseHead, ResponseWriter};
 
@@ -27,47 +26,32 @@ struct Wanted {
 }
 
 impl Served {
-    pub(super) fn get(
-        &self,
-        request: &HttpRequest<'_>,
-        principal: Option<&Principal>,
-        response: Box<dyn ResponseWriter>,
-    ) -> Handled {
-        let Wanted { stream, seen, last } = match self.wanted_stream(request, principal) {
-            Ok(wanted) => wanted,
-            Err(refusal) => return Err((refusal, response)),
-        };
-        let response = bounded(response, principal);
+    pub(super) fn get(&self, request: &HttpRequest<'_>, exchange: &mut Exchange) -> Handled {
+        let Wanted { stream, seen, last } = self.wanted_stream(request, exchange)?;
+        let response = bounded(exchange.take(), exchange.principal.as_ref());
         let given_back = stream.read_from(seen, Vec::new(), response);
-        given_back.map_err(|(missing, response)| (self.missing(&last, missing), response))
+        given_back.map_err(|(missing, response)| {
+            exchange.response = Some(response);
+            self.missing(&last, missing)
+        })
     }
 
     /// Answers a HEAD request: sends the head of the response to GET, without opening a stream.
-    pub(super) fn head(
-        &self,
-        request: &HttpRequest<'_>,
-        principal: Option<&Principal>,
-        response: Box<dyn ResponseWriter>,
-    ) -> Handled {
-        let looked = self.wanted_stream(request, principal).and_then(|wanted| {
-            let state = wanted.stream.look(wanted.seen);
-            state.map_err(|missing| self.missing(&wanted.last, missing))
-        });
-        match looked {
-            Ok(true) => {
-                show_stream(response);
-                Ok(())
-            }
-            Ok(false) => Err((Refusal::empty(ResponseHead::new(204)), response)),
-            Err(refusal) => Err((refusal, response)),
+    pub(super) fn head(&self, request: &HttpRequest<'_>, exchange: &mut Exchange) -> Handled {
+        let Wanted { stream, seen, last } = self.wanted_stream(request, exchange)?;
+        let has_more = stream.look(seen);
+        if !has_more.map_err(|missing| self.missing(&last, missing))? {
+            return Err(Refusal::empty(ResponseHead::new(204)));
         }
+        show_stream(exchange.take());
+        Ok(())
     }
 
     /// Returns the stream that a client wants to read with a GET or HEAD request.
     fn wanted_stream(
         &self,
         request: &HttpRequest<'_>,
-        principal: Option<&Principal>,
+        exchange: &Exchange,
     ) -> Result<Wanted, Refusal> {
         if !self.options.sessions || !self.serves_legacy() {
             return Err(self.not_allowed());
@@ -76,7 +60,7 @@ impl Served {
             let text = "GET opens a stream: Accept has to name text/event-stream";
             return Err(Refusal::text(406, text));
         }
-        let session = self.named_session(request, principal.map(Principal::name))?;
+        let session = self.named_session(request, exchange.name())?;
         let Some(last) = text(request, "Last-Event-ID") else {
             let (stream, last) = (Arc::clone(&session.get_stream), String::new());
             let seen = None;
