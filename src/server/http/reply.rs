@@ -12,7 +12,7 @@ use crate::buffer_cache;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{Answer, ExchangeHandle, ResponseSink};
 use crate::server::debug_fields::debug_fields;
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::Mutex;
 use crate::transport::http::event::{EVENT_STREAM, QUIET, write_event};
 use crate::transport::http::{ResponseHead, ResponseWriter};
 
@@ -81,7 +81,7 @@ impl Reply {
     /// keep-alive interval.
     fn begin_when_silent(self: &Arc<Self>) {
         let reply = Arc::downgrade(self);
-        if let Some(writer) = &mut self.lock().writer {
+        if let Some(writer) = &mut self.state.lock().writer {
             let begin = move || {
                 if let Some(reply) = reply.upgrade() {
                     reply.silent.store(true, Ordering::SeqCst);
@@ -93,14 +93,10 @@ impl Reply {
         self.settle();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
-    }
-
     /// Writes events, and first begins the response if it has not begun. Returns `false` if there
     /// is no room for the events.
     fn write(&self, events: &[u8], deadline: Option<Instant>) -> Result<bool> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let begun = state.begun;
         let Some(writer) = &mut state.writer else {
             return Err(gone());
@@ -184,7 +180,7 @@ pub(super) fn end_with(
 
 impl ResponseSink for Reply {
     fn attach(&self, exchange: ExchangeHandle) {
-        if let Some(writer) = &mut self.lock().writer {
+        if let Some(writer) = &mut self.state.lock().writer {
             writer.on_gone(Box::new(move || {
                 exchange.cancel("the client closed the response");
             }));
@@ -226,7 +222,7 @@ impl ResponseSink for Reply {
     }
 
     fn respond(&self, text: Vec<u8>, answer: Answer, deadline: Option<Instant>) -> Result<()> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let begun = state.begun;
         let Some(mut writer) = state.writer.take() else {
             return Err(gone());
@@ -267,7 +263,7 @@ impl ResponseSink for Reply {
 
 impl Drop for Reply {
     fn drop(&mut self) {
-        self.lock().end(None);
+        self.state.lock().end(None);
     }
 }
 

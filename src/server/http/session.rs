@@ -142,7 +142,7 @@ impl Session {
             principal,
             served: Arc::clone(&served),
             connection: OnceLock::new(),
-            get_stream: Arc::new(Stream::for_get(session.clone(), options.keep_alive)),
+            get_stream: Arc::new(Stream::new(0, session.clone(), options.keep_alive, None)),
             streams: Mutex::default(),
             next_stream: AtomicU64::new(1),
             keep_alive: options.keep_alive,
@@ -198,12 +198,8 @@ impl Session {
     /// Creates the stream of a request.
     pub(super) fn stream_for(self: &Arc<Self>, writer: Box<dyn ResponseWriter>) -> Arc<Stream> {
         let number = self.next_stream.fetch_add(1, Ordering::Relaxed);
-        Arc::new(Stream::of_request(
-            number,
-            Arc::downgrade(self),
-            self.keep_alive,
-            writer,
-        ))
+        let (session, keep_alive) = (Arc::downgrade(self), self.keep_alive);
+        Arc::new(Stream::new(number, session, keep_alive, Some(writer)))
     }
 
     /// Registers a stream, so that the client can resume the stream.

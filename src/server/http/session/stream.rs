@@ -78,23 +78,10 @@ impl StreamState {
 }
 
 impl Stream {
-    /// Creates the GET stream of a session, for messages that belong to no request. The stream has
-    /// no reader at first.
-    pub(super) fn for_get(session: Weak<Session>, keep_alive: Duration) -> Self {
-        Self::new(0, session, keep_alive, None)
-    }
-
-    /// Creates the stream of one request.
-    pub(super) fn of_request(
-        number: u64,
-        session: Weak<Session>,
-        keep_alive: Duration,
-        writer: Box<dyn ResponseWriter>,
-    ) -> Self {
-        Self::new(number, session, keep_alive, Some(writer))
-    }
-
-    fn new(
+    /// Creates the stream with this number. Number 0 is the GET stream of a session, for messages
+    /// that belong to no request. It has no reader at first. The stream of a request begins with
+    /// the writer of the request's response.
+    pub(super) fn new(
         number: u64,
         session: Weak<Session>,
         keep_alive: Duration,
@@ -117,10 +104,6 @@ impl Stream {
             actions: Mutex::default(),
             has_actions: AtomicBool::new(false),
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, StreamState> {
-        self.state.lock()
     }
 
     /// Releases the stream's lock, and then performs the actions that other threads have left.
@@ -149,7 +132,7 @@ impl Stream {
     /// reconnects.
     fn say(self: &Arc<Self>, text: &[u8], deadline: Option<Instant>) -> Result<bool> {
         let session = self.session()?;
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if self.is_done() {
             return Err(gone());
         }
@@ -229,7 +212,7 @@ impl Stream {
 
     /// Writes the events that no reader has received yet to the newest reader.
     fn catch_up(self: &Arc<Self>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let number = state.reader.as_ref().map(|reader| reader.number);
         if let (false, Some(number)) = (self.write_rest(&mut state).unwrap_or(false), number) {
             self.leave_action(|actions| actions.gone.push(number));
@@ -251,7 +234,7 @@ impl Stream {
         preface: Vec<u8>,
         mut writer: Box<dyn ResponseWriter>,
     ) -> std::result::Result<(), (Missing, Box<dyn ResponseWriter>)> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         self.is_read.store(true, Ordering::SeqCst);
         let (may_skip, mut piece, mut complaint) = (seen.is_none(), preface, None);
         let from = seen.unwrap_or(state.last_written);
@@ -323,7 +306,7 @@ impl Stream {
         seen: Option<u64>,
     ) -> std::result::Result<bool, Missing> {
         let Some(seen) = seen else { return Ok(true) };
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let mut piece = Vec::new();
         let read = state.history.read(seen, false, &mut piece);
         let is_done = self.is_done();
@@ -398,7 +381,7 @@ impl Stream {
         let Some(keeper) = &session.keeper else {
             return Ok(());
         };
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let Some(Reader { mut writer, .. }) = state.reader.take() else {
             return Ok(());
         };
@@ -505,7 +488,7 @@ impl Stream {
         let Ok(session) = self.session() else {
             return Offered::Over;
         };
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if self.is_done() {
             return Offered::Over;
         }
@@ -576,7 +559,7 @@ impl RequestStream {
     /// disconnect. If the client accepts events, the response begins as an event stream after a
     /// long silence.
     pub(in super::super) fn new(stream: Arc<Stream>, demand: Demand, takes_events: bool) -> Self {
-        let mut state = stream.lock();
+        let mut state = stream.state.lock();
         if let Some(Reader { writer, .. }) = state.reader.take() {
             stream.watch(&mut state, writer);
         }
@@ -614,7 +597,7 @@ impl ResponseSink for RequestStream {
     fn respond(&self, text: Vec<u8>, answer: Answer, deadline: Option<Instant>) -> Result<()> {
         let session = self.stream.session()?;
         session.touch();
-        let mut state = self.stream.lock();
+        let mut state = self.stream.state.lock();
         if self.stream.is_done() {
             return Err(gone());
         }
@@ -632,7 +615,7 @@ impl ResponseSink for RequestStream {
         }
         drop(state);
         self.stream.say(&text, deadline)?;
-        let mut state = self.stream.lock();
+        let mut state = self.stream.state.lock();
         self.stream.done.store(true, Ordering::SeqCst);
         state.hang_up(None);
         self.stream.unlock(state);
