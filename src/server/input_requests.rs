@@ -195,13 +195,12 @@ fn prepare(question: &InputRequest, revision: ProtocolVersion) -> Result<InputRe
 }
 
 fn elicitation_id(question: &InputRequest) -> Option<&str> {
-    match question {
-        InputRequest::Elicit(request) => match &request.params {
-            ElicitRequestParams::Url(page) => page.elicitation_id.as_deref(),
-            ElicitRequestParams::Form(_) => None,
-        },
-        _ => None,
+    if let InputRequest::Elicit(request) = question
+        && let ElicitRequestParams::Url(page) = &request.params
+    {
+        return page.elicitation_id.as_deref();
     }
+    None
 }
 
 fn with_trace(mut question: InputRequest, trace: &TraceContext) -> InputRequest {
@@ -222,11 +221,7 @@ fn with_trace(mut question: InputRequest, trace: &TraceContext) -> InputRequest 
 }
 
 fn method_of(question: &InputRequest) -> &'static str {
-    match question {
-        InputRequest::Elicit(_) => method::ELICITATION_CREATE,
-        InputRequest::CreateMessage(_) => method::SAMPLING_CREATE_MESSAGE,
-        _ => method::ROOTS_LIST,
-    }
+    Asked::of(question).map_or(method::ROOTS_LIST, Asked::method)
 }
 
 /// Writes the params of an input request that belongs to a task. The params contain the task's id.

@@ -8,7 +8,7 @@ use crate::error::{Error, Excerpt, Result};
 use crate::schema::{
     ClientCapabilities, CreateMessageRequestParams, ElicitRequestFormParams, ElicitRequestParams,
     ElicitRequestURLParams, ElicitSchema, ElicitationMode, IncludeContext, InputRequest,
-    InputRequests, InputResponse, ProtocolVersion, RootsCapability, UrlDoubt,
+    InputRequests, InputResponse, ProtocolVersion, RootsCapability, UrlDoubt, method,
 };
 
 /// Names of form fields that ask for secrets. Secrets must not pass through a client. The names
@@ -138,6 +138,15 @@ impl Asked {
         }
     }
 
+    /// Returns the method of the request in the legacy era.
+    pub(super) fn method(self) -> &'static str {
+        match self {
+            Self::Elicit => method::ELICITATION_CREATE,
+            Self::CreateMessage => method::SAMPLING_CREATE_MESSAGE,
+            Self::ListRoots => method::ROOTS_LIST,
+        }
+    }
+
     /// Returns the letter with which the digest of an input request of this kind begins.
     pub(super) fn letter(self) -> char {
         match self {
@@ -155,11 +164,7 @@ impl Asked {
 
 impl fmt::Display for Asked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Elicit => "elicitation/create",
-            Self::CreateMessage => "sampling/createMessage",
-            Self::ListRoots => "roots/list",
-        })
+        f.write_str(self.method())
     }
 }
 

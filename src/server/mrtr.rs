@@ -106,15 +106,24 @@ pub(super) struct MrtrState {
 /// without the code for sending them.
 pub(super) type Inquire = fn(Context) -> Result<()>;
 
-#[derive(Clone, Debug, Default)]
-struct Notes {
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Notes<A = InputRequests> {
     /// The number of round trips for input requests so far.
+    #[serde(rename = "r")]
     round_trips: u32,
+    #[serde(rename = "a")]
     answers: BTreeMap<String, Answer>,
+    #[serde(rename = "m")]
     memory: BTreeMap<String, Box<RawValue>>,
     /// The input requests of this run that have no answer yet.
-    asked: InputRequests,
+    #[serde(rename = "q")]
+    asked: A,
 }
+
+/// The content of a sealed state before encryption. A modern client stores the sealed state while
+/// it answers input requests. `asked` has the digests of the input requests that are sent together
+/// with this state, by key.
+type Content = Notes<BTreeMap<String, String>>;
 
 /// An answer of the client, with the digest of the input request that was sent. The answer is not
 /// used for any other input request.
@@ -131,21 +140,6 @@ struct Answer {
     /// in the legacy era, it is never part of a sealed state.
     #[serde(skip)]
     failure: Option<Error>,
-}
-
-/// The content of a sealed state before encryption. A modern client stores the sealed state while
-/// it answers input requests.
-#[derive(Serialize, Deserialize)]
-struct Content {
-    #[serde(rename = "r")]
-    round_trips: u32,
-    #[serde(rename = "a")]
-    answers: BTreeMap<String, Answer>,
-    #[serde(rename = "m")]
-    memory: BTreeMap<String, Box<RawValue>>,
-    /// The digests of the input requests that are sent together with this state, by key.
-    #[serde(rename = "q")]
-    asked: BTreeMap<String, String>,
 }
 
 impl Answer {
