@@ -70,15 +70,26 @@ impl ServerConnection {
         access: &GuardedRequest<'_>,
         named: Option<Primitive<'_>>,
     ) -> Result<(), RpcError> {
-        self.ask_guards(access)
-            .map_err(|error| match (error.0, named) {
-                (Failure::NotFound, Some(primitive)) => primitive.unknown(),
-                (Failure::NotFound, None) => RpcError::method_not_found(access.method),
-                (other, _) => {
-                    let peer = access.responder.peer();
-                    reveal(&peer, access.method, other, ("guard of", access.method))
-                }
-            })
+        self.admit_or(access, || match named {
+            Some(primitive) => primitive.unknown(),
+            None => RpcError::method_not_found(access.method),
+        })
+    }
+
+    /// Checks whether a request about an item may continue. If a guard hides the item, returns the
+    /// error `unknown`, as for an item that does not exist.
+    pub(in crate::server) fn admit_or(
+        &self,
+        access: &GuardedRequest<'_>,
+        unknown: impl FnOnce() -> RpcError,
+    ) -> Result<(), RpcError> {
+        self.ask_guards(access).map_err(|error| match error.0 {
+            Failure::NotFound => unknown(),
+            other => {
+                let peer = access.responder.peer();
+                reveal(&peer, access.method, other, ("guard of", access.method))
+            }
+        })
     }
 
     /// Returns whether all guards allow an item to be on a list.

@@ -17,11 +17,6 @@ pub(super) fn in_memory(resource: &Resource, bytes: Arc<[u8]>) -> Target {
     Entry::apart(resource.clone(), handler)
 }
 
-/// Returns the target of a file whose bytes are made by `handler`, a function of the host.
-pub(super) fn made(resource: &Resource, handler: ReadHandler) -> Target {
-    Entry::apart(resource.clone(), handler)
-}
-
 pub(super) fn is_skill_file(resource: &Resource) -> bool {
     resource.uri.rsplit('/').next() == Some(SKILL_FILE)
 }

@@ -1,6 +1,6 @@
 //! A folder whose skills a server publishes.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::error::{Error, Excerpt, Result};
 use crate::schema::url::percent_encoded;
@@ -47,7 +47,7 @@ use crate::skills::normalized_uri;
 // E-SKILL-S-12, E-SKILL-S-13
 #[derive(Clone, Debug)]
 pub struct SkillFolder {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     base_uri: Option<String>,
     pub(super) is_listed: bool,
 }
@@ -79,10 +79,6 @@ impl SkillFolder {
     pub fn unlisted(mut self) -> Self {
         self.is_listed = false;
         self
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Returns the URI of the directory with the path `names` below the folder.

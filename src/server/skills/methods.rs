@@ -22,8 +22,6 @@ use crate::schema::{
     Resource, Skill, method,
 };
 use crate::server::dispatch::{read, send};
-use crate::server::error_map::{Failure, reveal};
-use crate::server::guard::GuardedRequest;
 use crate::server::inner::{Row, ServerConnection};
 use crate::server::paging::{Cursor, List, Paged, UNCACHED};
 use crate::server::primitive::Primitive;
@@ -98,7 +96,7 @@ impl ServerConnection {
         let about = Some(Primitive::Resource(known));
         let access = self.access(request, responder, about, &terms, meta.as_ref());
         let unknown = || not_found("skill", &uri);
-        self.admit_to(&access, unknown)?;
+        self.admit_or(&access, unknown)?;
         let skill = skill.ok_or_else(unknown)?;
         let mut result = GetSkillResult::new(skill.clone()).cached(self.skill_hint());
         result.meta = self.server.services.result_meta(terms.revision);
@@ -125,7 +123,7 @@ impl ServerConnection {
         let about = Some(Primitive::Resource(known));
         let access = self.access(request, responder, about, &terms, meta.as_ref());
         let unknown = || not_found("directory", &uri);
-        self.admit_to(&access, unknown)?;
+        self.admit_or(&access, unknown)?;
         let (key, children) = found.as_ref().ok_or_else(unknown)?;
         let start = match cursor.as_deref().filter(|cursor| !cursor.is_empty()) {
             None => 0,
@@ -167,22 +165,6 @@ impl ServerConnection {
             true => hint.clone(),
             false => hint.private(),
         }
-    }
-
-    /// Checks whether a request about an item may continue. If a guard hides the item, returns the
-    /// error `unknown`, as for an item that does not exist.
-    fn admit_to(
-        &self,
-        access: &GuardedRequest<'_>,
-        unknown: impl FnOnce() -> RpcError,
-    ) -> Result<(), RpcError> {
-        self.ask_guards(access).map_err(|error| match error.0 {
-            Failure::NotFound => unknown(),
-            other => {
-                let peer = access.responder.peer();
-                reveal(&peer, access.method, other, ("guard of", access.method))
-            }
-        })
     }
 }
 

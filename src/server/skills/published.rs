@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::build::{BuiltSkill, FileSource, SkillSource, front_matter_of};
-use super::files::{Target, in_memory, made};
+use super::files::{Target, in_memory};
 use super::folder::uri_below;
 use super::options::SkillOptions;
 use crate::error::{Error, Excerpt, Result};
 use crate::schema::{JsonObject, MetaObject};
+use crate::server::catalogue::Entry;
 use crate::server::context::Context;
 use crate::server::debug_fields::debug_fields;
 use crate::server::resources::{ReadHandler, ResourceOutput, ResourceRead, reading};
@@ -130,7 +131,7 @@ impl PublishedSkill {
         let built = self.source(options).and_then(|source| {
             source.build(&options.limits, |resource, body, _| match body {
                 Body::Bytes(bytes) => in_memory(resource, bytes),
-                Body::Made(handler) => made(resource, handler),
+                Body::Made(handler) => Entry::apart(resource.clone(), handler),
             })
         });
         built.map_err(|error| error.context(format_args!("skill '{}'", Excerpt(&path))))

@@ -59,8 +59,8 @@ pub(super) fn scan<F>(
     options: &SkillOptions,
     target: &dyn Fn(&Resource, PathBuf, Identity) -> F,
 ) -> Result<Scanned<F>> {
-    let failed = |error| Error::io(format_args!("folder '{}'", folder.path().display()), error);
-    let root = fs::canonicalize(folder.path()).map_err(failed)?;
+    let failed = |error| Error::io(format_args!("folder '{}'", folder.path.display()), error);
+    let root = fs::canonicalize(&folder.path).map_err(failed)?;
     fs::read_dir(&root).map_err(failed)?;
     let name = root.file_name().and_then(|name| name.to_str());
     let name = name.unwrap_or_default().to_owned();
