@@ -79,19 +79,13 @@ struct Path {
 #[derive(Clone, Debug, PartialEq)]
 enum Part {
     Text(String),
-    Variable(Variable),
+    Variable { name: String, kind: Kind },
 }
 
 impl Part {
     fn is_reserved(&self) -> bool {
-        matches!(self, Self::Variable(variable) if variable.kind == Kind::Reserved)
+        matches!(self, Self::Variable { kind, .. } if *kind == Kind::Reserved)
     }
-}
-
-#[derive(Clone, Debug, PartialEq)]
-struct Variable {
-    name: String,
-    kind: Kind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -212,7 +206,7 @@ impl Path {
         for (index, part) in self.parts.iter().enumerate() {
             at = match part {
                 Part::Text(text) => at + text.len(),
-                Part::Variable(Variable { name, kind }) => {
+                Part::Variable { name, kind } => {
                     let run = bytes[at..].iter().take_while(|byte| kind.takes(**byte));
                     let longest = at + run.count();
                     let behind = &fits[index + 1];
@@ -251,7 +245,7 @@ impl Path {
                         })
                         .for_each(|(at, _)| positions.add(at));
                 }
-                Part::Variable(Variable { kind, .. }) => {
+                Part::Variable { kind, .. } => {
                     let mut ends = false;
                     for (at, byte) in path.iter().enumerate().rev() {
                         ends = (ends || behind.has(at + 1)) && kind.takes(*byte);
@@ -337,7 +331,7 @@ impl Parser {
             .iter()
             .map(|part| match part {
                 Part::Text(text) => text,
-                Part::Variable(_) => "x",
+                Part::Variable { .. } => "x",
             })
             .collect();
         if !is_uri(&sample) {
@@ -443,16 +437,14 @@ impl Parser {
     }
 
     fn variable(&mut self, name: &str, kind: Kind) -> Result<(), String> {
-        if let Some(Part::Variable(before)) = self.parts.last() {
+        if let Some(Part::Variable { name: before, .. }) = self.parts.last() {
             return Err(format!(
                 "no text tells where {} ends and {name} begins",
-                before.name
+                before
             ));
         }
-        self.parts.push(Part::Variable(Variable {
-            name: name.to_owned(),
-            kind,
-        }));
+        let name = name.to_owned();
+        self.parts.push(Part::Variable { name, kind });
         Ok(())
     }
 }

@@ -64,16 +64,10 @@ pub(super) struct Fanout {
     /// The lock that prevents a lost wakeup in `wait_until_written`. The lock guards no data.
     awaited: Mutex<()>,
     written: Condvar,
-    settings: Settings,
-    threads: Started,
-}
-
-/// The settings that the fan-out gets from the server.
-#[derive(Default)]
-struct Settings {
-    threads: Threads,
     log: Option<LogHook>,
     max_logs: usize,
+    thread_settings: Threads,
+    threads: Started,
 }
 
 /// The entries of the inbox.
@@ -90,18 +84,15 @@ struct Work {
 
 impl Fanout {
     pub(super) fn new(limits: &Limits, threads: &Threads, log: Option<LogHook>) -> Self {
-        let settings = Settings {
-            threads: threads.clone(),
-            log,
-            max_logs: limits.max_backlog,
-        };
         Self {
             topics: Topics::default(),
             inbox: Inbox::default(),
             pass_lock: Mutex::default(),
             awaited: Mutex::default(),
             written: Condvar::new(),
-            settings,
+            log,
+            max_logs: limits.max_backlog,
+            thread_settings: threads.clone(),
             threads: Started::default(),
         }
     }
@@ -124,7 +115,7 @@ impl Fanout {
     /// Queues a log message for its subscribers. The message is dropped when `max_backlog` messages
     /// are queued.
     pub(super) fn log(self: &Arc<Self>, level: LoggingLevel, text: Arc<[u8]>) {
-        let max = self.settings.max_logs;
+        let max = self.max_logs;
         let call = self.inbox.put(Urgency::AtOnce, |work| {
             if work.logs.len() < max {
                 work.logs.push((level, text));
@@ -159,14 +150,11 @@ impl Fanout {
         }
         let this = Arc::clone(self);
         let serve = move || this.serve();
-        let kind = &self.settings.threads;
+        let kind = &self.thread_settings;
         if let Err(error) = self.threads.start(kind, "fanout", Stack::Large, serve) {
-            tell(
-                self.settings.log.as_ref(),
-                LogLevel::Error,
-                "server",
-                || format!("the calling threads notify the subscribers: {error}"),
-            );
+            tell(self.log.as_ref(), LogLevel::Error, "server", || {
+                format!("the calling threads notify the subscribers: {error}")
+            });
             self.inbox.thread_ended();
             // A host's transport may publish while it is called. Then the pass must not write to
             // that transport again.
@@ -226,7 +214,7 @@ impl Fanout {
         marked.extend(later.into_values());
         for (level, text) in &logs {
             self.topics.logs.for_each_member(|_, member| {
-                if member.mark_log(level, text, self.settings.max_logs) {
+                if member.mark_log(level, text, self.max_logs) {
                     marked.push(Arc::clone(member));
                 }
             });

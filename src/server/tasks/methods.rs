@@ -24,9 +24,7 @@ use crate::schema::{
 
 /// The handlers of the task methods.
 pub(in crate::server) const METHODS: [Row; 5] = [
-    (method::TASKS_GET, |conversation, request, responder| {
-        conversation.get_task(&request, responder);
-    }),
+    (method::TASKS_GET, ServerConnection::get_task),
     (
         method::TASKS_RESULT,
         |conversation, request, responder| match conversation.task_to_wait_for(&request, &responder)
@@ -35,9 +33,7 @@ pub(in crate::server) const METHODS: [Row; 5] = [
             Err(error) => send::<()>(Err(error), responder),
         },
     ),
-    (method::TASKS_CANCEL, |conversation, request, responder| {
-        conversation.cancel_task(&request, responder);
-    }),
+    (method::TASKS_CANCEL, ServerConnection::cancel_task),
     (method::TASKS_LIST, |conversation, request, responder| {
         send(conversation.list_tasks(&request, &responder), responder)
     }),
@@ -92,8 +88,8 @@ impl ServerConnection {
         Ok((self.find_task(&params.task_id, &terms, responder)?, terms))
     }
 
-    fn get_task(&self, request: &Request, responder: Responder) {
-        match self.find_of(request, &responder) {
+    fn get_task(self: Arc<Self>, request: Request, responder: Responder) {
+        match self.find_of(&request, &responder) {
             Ok((task, terms)) if task.is_modern() => {
                 let mut state = task.detailed();
                 let is_over = state.status.is_terminal();
@@ -118,8 +114,8 @@ impl ServerConnection {
         self.find_task(&params.task_id, &terms, responder)
     }
 
-    fn cancel_task(&self, request: &Request, responder: Responder) {
-        match self.find_of(request, &responder) {
+    fn cancel_task(self: Arc<Self>, request: Request, responder: Responder) {
+        match self.find_of(&request, &responder) {
             Ok((task, terms)) if task.is_modern() => {
                 task.end(Outcome::Cancelled);
                 send(Ok(self.done(&terms)), responder);
