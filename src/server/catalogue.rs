@@ -323,14 +323,8 @@ impl<T: Listed, H> Shelf<T, H> {
 
 impl<T: Listed, H> fmt::Debug for Catalogue<T, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list()
-            .entries(
-                self.shelf
-                    .lock()
-                    .entries
-                    .iter()
-                    .map(|entry| entry.item.key()),
-            )
-            .finish()
+        let entries = self.entries();
+        let keys = entries.iter().map(|entry| entry.item.key());
+        f.debug_list().entries(keys).finish()
     }
 }

@@ -109,9 +109,8 @@ impl Context {
         let (server, weight) = (self.services(), weight_of(self.request()));
         let max = server.max_held();
         let bytes = EACH_CALL + weight;
-        let hold = server
-            .held
-            .take(self.accounted_client(), bytes, max, &server.limits);
+        let client = self.accounted_client();
+        let hold = server.held.take(client, bytes, max, &server.limits);
         self.0.hold = Some(hold.ok_or_else(|| no_room(max))?);
         Ok(())
     }
@@ -428,10 +427,8 @@ impl Context {
         params.meta = self.notification_meta();
         self.release(GuardedResult::Log(&mut params));
         // Sending fails when the call is over: answered, cancelled or closed.
-        _ = self
-            .0
-            .responder
-            .notify(method::NOTIFICATIONS_MESSAGE, &params);
+        let responder = &self.0.responder;
+        _ = responder.notify(method::NOTIFICATIONS_MESSAGE, &params);
     }
 
     fn wants_log(&self, level: &LoggingLevel) -> bool {
@@ -454,10 +451,8 @@ impl Context {
         params.meta = self.notification_meta();
         params.fit_to(self.0.terms.revision);
         // Sending fails when the call is over: answered, cancelled or closed.
-        _ = self
-            .0
-            .responder
-            .notify(method::NOTIFICATIONS_PROGRESS, &params);
+        let responder = &self.0.responder;
+        _ = responder.notify(method::NOTIFICATIONS_PROGRESS, &params);
     }
 
     pub(super) fn services(&self) -> &Arc<CallServices> {
@@ -595,14 +590,11 @@ impl Context {
     /// elicitation. Other clients don't know this error: for them, returns the error "invalid
     /// request". Returns an internal error if an elicitation in the error is invalid.
     fn demand_pages(&self, error: RpcError) -> RpcError {
-        let knows = self.0.terms.revision == ProtocolVersion::V2025_11_25;
-        if !knows
-            || !self
-                .0
-                .terms
-                .capabilities
-                .supports_elicitation(ElicitationMode::Url)
-        {
+        let terms = &self.0.terms;
+        let opens_pages = terms
+            .capabilities
+            .supports_elicitation(ElicitationMode::Url);
+        if terms.revision != ProtocolVersion::V2025_11_25 || !opens_pages {
             let text = "the call needs pages to be visited first, of which this client can't be told by an error";
             return RpcError::invalid_request(text);
         }
@@ -611,9 +603,8 @@ impl Context {
             return RpcError::internal("internal error");
         };
         for id in pages {
-            self.services()
-                .pages
-                .add(&id, &self.peer(), &self.accounted_client());
+            let (peer, client) = (self.peer(), self.accounted_client());
+            self.services().pages.add(&id, &peer, &client);
         }
         error
     }

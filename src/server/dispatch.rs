@@ -205,17 +205,10 @@ impl ServerConnection {
             .unwrap_or_default();
         let mut error = unsupported_version(&requested, &self.server.revisions);
         error.code = ErrorCode::METHOD_NOT_FOUND;
-        let names: Vec<&str> = self
-            .server
-            .revisions
-            .iter()
-            .map(|revision| revision.as_str())
-            .collect();
-        error.message = format!(
-            "{} is not a method of this revision; supported: {}",
-            request.method(),
-            names.join(", ")
-        );
+        let served = self.server.revisions.iter();
+        let served: Vec<&str> = served.map(|revision| revision.as_str()).collect();
+        let (method, served) = (request.method(), served.join(", "));
+        error.message = format!("{method} is not a method of this revision; supported: {served}");
         Err(error)
     }
 
@@ -227,12 +220,7 @@ impl ServerConnection {
         // A client that probes should not distinguish this server from a server that was written
         // before the modern era.
         let unknown = || RpcError::method_not_found(request.method());
-        if !self
-            .server
-            .revisions
-            .iter()
-            .any(|revision| revision.is_modern())
-        {
+        if !self.server.serves(ProtocolVersion::is_modern) {
             return Err(unknown());
         }
         let RequestParams { mut meta, .. } = read(request)?;
@@ -274,14 +262,12 @@ impl ServerConnection {
         } = read(request)?;
         let terms = self.terms(responder, meta.as_mut())?;
         let revision = terms.revision;
+        let services = &self.server.services;
+        let is_named = services.sends_server_info_to(revision);
         let mut paging = Paging {
             size: self.server.page_size,
             hint: self.server.hints.get(&list).unwrap_or(&UNCACHED),
-            server_info: self
-                .server
-                .services
-                .sends_server_info_to(revision)
-                .then_some(&self.server.services.info),
+            server_info: is_named.then_some(&services.info),
         };
         let start = || Cursor::read(list.into(), cursor.as_deref());
         if self.server.services.guards.is_empty() {
@@ -312,10 +298,8 @@ impl ServerConnection {
         responder: &Responder,
         meta: Option<&mut RequestMetaObject>,
     ) -> Result<Arc<ClientContext>, RpcError> {
-        let terms = self
-            .conversation()
-            .state
-            .terms(meta, &self.server.revisions)?;
+        let state = &self.conversation().state;
+        let terms = state.terms(meta, &self.server.revisions)?;
         self.attend(responder, &terms);
         Ok(terms)
     }

@@ -201,6 +201,11 @@ pub(super) struct Declared {
 }
 
 impl Inner {
+    /// Whether the server serves a revision of this kind.
+    pub(super) fn serves(&self, is_of_kind: impl Fn(ProtocolVersion) -> bool) -> bool {
+        self.revisions.iter().any(|revision| is_of_kind(*revision))
+    }
+
     /// Returns whether the server declares the capability of a list. The list may be empty at the
     /// moment.
     pub(super) fn has(&self, list: List) -> bool {

@@ -266,14 +266,13 @@ fn complete(content: &mut ContentBlock) -> Result<(), HandlerError> {
                 let text = format!("'{uri}' is not the address of a resource: {why}");
                 return Err(Error::invalid(text).into());
             }
-            match &mut embedded.resource {
-                ResourceContents::Text(contents) => contents
-                    .mime_type
-                    .get_or_insert_with(|| "text/plain".to_owned()),
-                ResourceContents::Blob(contents) => contents
-                    .mime_type
-                    .get_or_insert_with(|| "application/octet-stream".to_owned()),
-            }
+            let (mime_type, usual) = match &mut embedded.resource {
+                ResourceContents::Text(contents) => (&mut contents.mime_type, "text/plain"),
+                ResourceContents::Blob(contents) => {
+                    (&mut contents.mime_type, "application/octet-stream")
+                }
+            };
+            mime_type.get_or_insert_with(|| usual.to_owned())
         }
         _ => return Ok(()),
     };

@@ -86,10 +86,9 @@ impl Guard for RateLimit {
             return Ok(());
         }
         let caller = access.accounted_client();
-        let admitted = self
-            .callers
-            .lock()
-            .take(caller, self.requests, self.per, Instant::now());
+        let mut callers = self.callers.lock();
+        let admitted = callers.take(caller, self.requests, self.per, Instant::now());
+        drop(callers);
         admitted.map_err(|wait| {
             let text = format!(
                 "too many requests: {} within {} are allowed; try again in {}",

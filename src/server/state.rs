@@ -158,11 +158,9 @@ impl KeyRing {
         if sealed.len() < HEAD + EXPIRY + TAG || sealed[0] != VERSION {
             return Err(Refused::Malformed);
         }
-        let key = self
-            .0
-            .iter()
-            .find(|key| sealed[1..=KEY_ID] == key.id())
-            .ok_or(Refused::UnknownKey)?;
+        let mut keys = self.0.iter();
+        let key = keys.find(|key| sealed[1..=KEY_ID] == key.id());
+        let key = key.ok_or(Refused::UnknownKey)?;
         let nonce = Nonce::try_from(&sealed[1 + KEY_ID..HEAD]).map_err(|_| Refused::Malformed)?;
         let mut plain = vec![0; sealed.len() - HEAD - TAG];
         XChaCha20Poly1305::open(

@@ -114,10 +114,8 @@ impl ServerConnection {
         let (meta, terms) = match meta {
             None => (None, self.terms(responder, None)?),
             Some(text) => {
-                let read = self
-                    .conversation()
-                    .state
-                    .read_terms(text, &self.server.revisions);
+                let state = &self.conversation().state;
+                let read = state.read_terms(text, &self.server.revisions);
                 let (meta, terms) = read.map_err(|error| unfit(request, &error))??;
                 self.attend(responder, &terms);
                 (Some(meta), terms)

@@ -136,17 +136,10 @@ impl HttpService {
             .revisions
             .iter()
             .filter(|revision| revision.is_legacy() && !options.sessions);
-        let sessionless = legacy
-            .map(|revision| {
-                (
-                    *revision,
-                    shared(
-                        &ServerConnection::agreed(inner, *revision),
-                        "HTTP clients without a session",
-                    ),
-                )
-            })
-            .collect();
+        let sessionless = legacy.map(|revision| {
+            let served = ServerConnection::agreed(inner, *revision);
+            (*revision, shared(&served, "HTTP clients without a session"))
+        });
         Self(Arc::new(Served {
             server: Arc::clone(inner),
             modern,
@@ -154,7 +147,7 @@ impl HttpService {
             closing: AtomicBool::new(false),
             is_leaving: AtomicBool::new(false),
             card: served_card(inner, &options),
-            sessionless,
+            sessionless: sessionless.collect(),
             sessions: Arc::new(Sessions::new(&options)),
             verified: Verified::default(),
             challenger: Arc::new(Challenger::new(options.access.clone())),
@@ -613,20 +606,15 @@ impl Served {
             // Spec: "Protocol Version Header".
             _ => ProtocolVersion::V2025_03_26,
         };
-        let found = self
-            .sessionless
-            .iter()
-            .find(|(served, _)| *served == revision);
+        let mut all = self.sessionless.iter();
+        let found = all.find(|(served, _)| *served == revision);
         found.map(|(_, connection)| connection).ok_or_else(|| {
             Refusal::text(400, format!("revision {} is not served", revision.as_str()))
         })
     }
 
     fn serves_legacy(&self) -> bool {
-        self.server
-            .revisions
-            .iter()
-            .any(|revision| revision.is_legacy())
+        self.server.serves(ProtocolVersion::is_legacy)
     }
 
     /// Creates the stream for the answers to a request or to a batch in a session.

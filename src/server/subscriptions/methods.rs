@@ -70,18 +70,14 @@ struct Filter {
 
 impl Filter {
     fn of(filter: &SubscriptionFilter) -> Self {
+        let uris = filter.resource_subscriptions.iter().flatten();
         Self {
             lists: Lists {
                 tools: filter.tools_list_changed == Some(true),
                 prompts: filter.prompts_list_changed == Some(true),
                 resources: filter.resources_list_changed == Some(true),
             },
-            uris: filter
-                .resource_subscriptions
-                .iter()
-                .flatten()
-                .cloned()
-                .collect(),
+            uris: uris.cloned().collect(),
             tasks: filter.task_ids.iter().flatten().cloned().collect(),
         }
     }
@@ -451,11 +447,8 @@ impl ServerConnection {
             state.give_back(None, weight_of(uri));
             return Err(error);
         }
-        self.server
-            .subscriptions
-            .fanout
-            .topics
-            .join_uri(uri, &subscriber);
+        let topics = &self.server.subscriptions.fanout.topics;
+        topics.join_uri(uri, &subscriber);
         Ok(EmptyResult::default())
     }
 

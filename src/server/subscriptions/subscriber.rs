@@ -244,11 +244,7 @@ impl Subscriber {
             topic: Arc::clone(topic),
             task: task.cloned(),
         };
-        state
-            .waiting
-            .get_or_insert_default()
-            .push_back(Item::Change(due));
-        state.becomes_due()
+        state.queue(Item::Change(due))
     }
 
     /// Adds a log message, or drops it when `max` messages are pending. Returns whether the caller
@@ -264,11 +260,7 @@ impl Subscriber {
             return false;
         }
         state.logs += 1;
-        state
-            .waiting
-            .get_or_insert_default()
-            .push_back(Item::Log(Arc::clone(text)));
-        state.becomes_due()
+        state.queue(Item::Log(Arc::clone(text)))
     }
 
     /// Allows notifications from now on, because the acknowledgement was sent. Returns whether
@@ -588,6 +580,12 @@ impl Watcher for Subscriber {
 }
 
 impl State {
+    /// Queues an item. Returns whether the subscriber becomes due.
+    fn queue(&mut self, item: Item) -> bool {
+        self.waiting.get_or_insert_default().push_back(item);
+        self.becomes_due()
+    }
+
     fn becomes_due(&mut self) -> bool {
         let is_idle = self.phase == Phase::Idle;
         if is_idle {
@@ -598,13 +596,7 @@ impl State {
 
     fn take_item(&mut self) -> Option<Item> {
         let item = self.waiting.as_mut()?.pop_front();
-        if self
-            .waiting
-            .as_ref()
-            .is_some_and(|waiting| waiting.is_empty())
-        {
-            self.waiting = None;
-        }
+        self.waiting.take_if(|waiting| waiting.is_empty());
         match item.as_ref()? {
             Item::Log(_) => self.logs -= 1,
             // A later change makes another notification.

@@ -161,10 +161,8 @@ impl Tasks {
                     store.end_in_time();
                 }
             };
-            let started = self
-                .store
-                .thread
-                .start(threads, "tasks", Stack::Large, work);
+            let thread = &self.store.thread;
+            let started = thread.start(threads, "tasks", Stack::Large, work);
             table.has_thread = started.is_ok();
         }
         table.has_thread

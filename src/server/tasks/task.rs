@@ -124,10 +124,8 @@ impl State {
     /// Returns a pending `tasks/result` request, on which messages of the task can be sent. Returns
     /// `None` if there is no such request.
     fn listener(&self) -> Option<Arc<Asking>> {
-        let listener = self
-            .waiters
-            .iter()
-            .rfind(|waiter| !waiter.responder.is_cancelled());
+        let mut waiters = self.waiters.iter();
+        let listener = waiters.rfind(|waiter| !waiter.responder.is_cancelled());
         listener.map(|waiter| Arc::clone(&waiter.asking))
     }
 }
@@ -354,9 +352,7 @@ impl Task {
             if let Some(Question { key, question }) = state.outstanding.remove(&shown)
                 && let Some(asking) = &mut state.asking
             {
-                asking
-                    .answers
-                    .push((key, question, Ok::<_, Error>(response)));
+                asking.answers.push((key, question, Ok(response)));
             }
         }
         if !state.outstanding.is_empty() {
@@ -511,10 +507,10 @@ impl ResponseSink for TaskResponseSink {
         }
         match self.task.listener() {
             Some(listener) => listener.forward(text.to_vec())?,
-            None => self
-                .peer
-                .core()
-                .send_notification(text.to_vec(), None, None)?,
+            None => {
+                let core = self.peer.core();
+                core.send_notification(text.to_vec(), None, None)?;
+            }
         }
         Ok(true)
     }

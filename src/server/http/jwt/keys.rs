@@ -95,9 +95,8 @@ impl Keys {
             let is_known = state.knows(id) && !is_old;
             let age = state.since.map(|since| since.elapsed());
             let is_fresh = age.is_some_and(|age| age < self.max_age);
-            let rests = state
-                .tried
-                .is_some_and(|tried| tried.elapsed() < self.min_interval);
+            let pause = state.tried.map(|tried| tried.elapsed());
+            let rests = pause.is_some_and(|pause| pause < self.min_interval);
             let may_try = may_fetch && !rests;
             if is_known && (is_fresh || state.fetching.is_some() || !may_try) {
                 return KeyLookup::Keys(Arc::clone(&state.keys));
