@@ -409,6 +409,8 @@ impl Calls {
             table.closed = Some(error.clone());
         }
         let owed = std::mem::take(&mut table.owed);
+        // The peer may still answer them, for example with the end of a subscription.
+        owed.keys().for_each(|id| table.retire(*id));
         drop(table);
         let mut due = Vec::new();
         for owed in owed.into_values() {
@@ -497,6 +499,15 @@ mod tests {
             Delivery::Unknown
         );
         assert!(!calls.give_up(id));
+    }
+
+    #[test]
+    fn an_answer_that_comes_after_the_end_of_the_connection_is_late() {
+        let calls = Calls::new(10, 10);
+        let waiter = calls.register(about()).expect("open");
+        calls.close(&Error::new(ErrorKind::Closed, "closed"));
+        let (delivery, _) = calls.complete(&RequestId::from(waiter.id), response(waiter.id));
+        assert_eq!(delivery, Delivery::Late);
     }
 
     // M-CANC-S-02 (the client's side)
