@@ -44,8 +44,8 @@ fn main() -> mcplink::Result<()> {
 #[cfg(test)]
 mod tests {
     use mcplink::client::{Client, ClientBuilder};
-    use mcplink::protocol::Connection;
     use mcplink::schema::{ElicitResult, ProtocolVersion};
+    use mcplink::server::Connection;
     use mcplink::transport::memory;
     use serde_json::json;
 

@@ -76,4 +76,4 @@ pub use self::subscription::Subscription;
 #[cfg(feature = "cffi")]
 pub(crate) use self::tasks::RawToolAnswer;
 pub use self::tasks::{TaskHandle, ToolAnswer};
-pub use crate::protocol::{CancelToken, Progress};
+pub use crate::protocol::{CancelToken, LogLevel, LogRecord, Progress};

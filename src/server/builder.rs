@@ -1,9 +1,13 @@
 //! The builder of a server.
 
-mod prompts;
-mod resources;
-mod scopes;
+// In the order in which users need the methods, which rustdoc keeps.
 mod tools;
+
+mod resources;
+
+mod prompts;
+
+mod scopes;
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;

@@ -101,9 +101,10 @@ use self::subscriptions::Event;
 pub use self::tasks::TaskOptions;
 use self::tools::NewTool;
 use crate::error::{Error, ErrorKind, Result};
+use crate::protocol::ConnectionBuilder;
 pub use crate::protocol::principal::Principal;
-pub use crate::protocol::{CancelToken, Progress, RequestOptions};
-use crate::protocol::{Connection, ConnectionBuilder};
+use crate::protocol::principal::scope_set;
+pub use crate::protocol::{CancelToken, Connection, LogLevel, LogRecord, Progress, RequestOptions};
 use crate::schema::{
     self, CompletionReference, LoggingLevel, LoggingMessageNotificationParams, Prompt, Resource,
     ResourceTemplate, Tool,
@@ -373,6 +374,29 @@ impl Server {
         handler: impl Fn(CompletionCall) + Send + Sync + 'static,
     ) -> Result<()> {
         self.0.add_completer(reference, argument, Arc::new(handler))
+    }
+
+    /// Sets that from now on a client needs all these scopes to use an item.
+    ///
+    /// See [`ServerBuilder::require_scopes`]. The requirement stays when the item is removed. It
+    /// then applies to a new item with the same name. Requests that come between adding the item
+    /// and this call are not checked. To avoid unchecked requests, call this function before the
+    /// server serves clients, or let the handler check the scopes ([`Context::require_scopes`]).
+    ///
+    /// [`ServerBuilder::require_scopes`]: crate::server::ServerBuilder::require_scopes
+    /// [`Context::require_scopes`]: crate::server::Context::require_scopes
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Invalid`] when the server has no such item.
+    pub fn require_scopes<S: AsRef<str>>(
+        &self,
+        of: Primitive<'_>,
+        scopes: impl IntoIterator<Item = S>,
+    ) -> Result<()> {
+        self.0.check_known(of)?;
+        self.0.requirements.add(of, scope_set(scopes));
+        Ok(())
     }
 
     /// Sends a change notification for a resource to all clients that subscribed to the resource.

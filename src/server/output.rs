@@ -20,7 +20,7 @@ use crate::schema::{CallToolResult, ContentBlock, JsonSchema};
     message = "a tool can't return `{Self}`",
     label = "the handler of this tool returns `{Self}`",
     note = "wrap a structured value in `Json`, or return a text, content or a `CallToolResult`",
-    note = "a handler that fails returns a `Result` with `HandlerError`, which `?` makes of errors"
+    note = "a handler that fails returns a `Result` with `HandlerError`: write `Ok(function()?)` for a function with another error type"
 )]
 pub trait ToolOutput {
     /// Returns the JSON Schema of the structured value. Returns `None` if the type has no

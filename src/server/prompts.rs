@@ -69,7 +69,7 @@ fn declared(prompt: &Prompt) -> impl Iterator<Item = &crate::schema::PromptArgum
     message = "a prompt can't return `{Self}`",
     label = "the handler of this prompt returns `{Self}`",
     note = "return a text, a `PromptMessage`, several of them, or a `GetPromptResult`",
-    note = "a handler that fails returns a `Result` with `HandlerError`, which `?` makes of errors"
+    note = "a handler that fails returns a `Result` with `HandlerError`: write `Ok(function()?)` for a function with another error type"
 )]
 pub trait PromptOutput {
     /// Converts the value into the result of `prompts/get`.

@@ -185,7 +185,7 @@ impl ResourceRead {
     label = "the handler of this resource returns `{Self}`",
     note = "return a `String`, a `Vec<u8>`, `Json`, `ResourceContents` or a `ReadResourceResult`",
     note = "a resource that does not exist is `None`, or the error `HandlerError::not_found()`",
-    note = "a handler that fails returns a `Result` with `HandlerError`, which `?` makes of errors"
+    note = "a handler that fails returns a `Result` with `HandlerError`: write `Ok(function()?)` for a function with another error type"
 )]
 pub trait ResourceOutput {
     /// Converts the value into the result of `resources/read`.

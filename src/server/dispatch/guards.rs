@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use super::super::Server;
 use super::super::error_map::{Failure, HandlerError, reveal};
 use super::super::guard::GuardedRequest;
 use super::super::inner::{Inner, ServerConnection};
@@ -11,34 +10,8 @@ use super::super::session_state::ClientContext;
 use crate::error::{Error, Excerpt, Result, RpcError};
 use crate::jsonrpc::Request;
 use crate::protocol::Responder;
-use crate::protocol::principal::scope_set;
 use crate::schema::RequestMetaObject;
 use crate::schema::url::normalized;
-
-impl Server {
-    /// Sets that from now on a client needs all these scopes to use an item.
-    ///
-    /// See [`ServerBuilder::require_scopes`]. The requirement stays when the item is removed. It
-    /// then applies to a new item with the same name. Requests that come between adding the item
-    /// and this call are not checked. To avoid unchecked requests, call this function before the
-    /// server serves clients, or let the handler check the scopes ([`Context::require_scopes`]).
-    ///
-    /// [`ServerBuilder::require_scopes`]: crate::server::ServerBuilder::require_scopes
-    /// [`Context::require_scopes`]: crate::server::Context::require_scopes
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the server has no such item.
-    pub fn require_scopes<S: AsRef<str>>(
-        &self,
-        of: Primitive<'_>,
-        scopes: impl IntoIterator<Item = S>,
-    ) -> Result<()> {
-        self.0.check_known(of)?;
-        self.0.requirements.add(of, scope_set(scopes));
-        Ok(())
-    }
-}
 
 impl ServerConnection {
     /// Checks the required scopes, then calls the guards until one refuses.
@@ -139,7 +112,7 @@ impl Inner {
     }
 
     /// Checks that the server has the item for which scopes are required.
-    fn check_known(&self, of: Primitive<'_>) -> Result<()> {
+    pub(in crate::server) fn check_known(&self, of: Primitive<'_>) -> Result<()> {
         let (is_there, noun, name) = match of {
             Primitive::Tool(name) => (self.tools.find(name).is_some(), "tool", name),
             Primitive::Prompt(name) => (self.prompts.find(name).is_some(), "prompt", name),
