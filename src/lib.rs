@@ -10,29 +10,33 @@
 //! cargo add serde_json schemars       # JSON values, and the schemas of the structs
 //! ```
 //!
+//! The library exports the crate `schemars` that it uses, as [`mcplink::schemars`](schemars).
+//!
 //! # A server
 //!
 //! A server is a set of tools, resources and prompts. It serves any number of connections:
 //!
 //! ```no_run
-//! # #[cfg(feature = "schemars")]
-//! # fn main() -> mcplink::Result<()> {
 //! use mcplink::server::Server;
+//! # #[cfg(feature = "schemars")]
 //! use schemars::JsonSchema;
 //! use serde::Deserialize;
 //!
+//! # #[cfg(feature = "schemars")]
 //! #[derive(Deserialize, JsonSchema)]
 //! struct Greeting {
 //!     /// The name of the person to greet.
 //!     name: String,
 //! }
 //!
-//! Server::builder("hello", "1.0")
-//!     .tool("greet", "Greets someone by name", |args: Greeting, _| {
-//!         format!("Hello, {}!", args.name)
-//!     })
-//!     .serve_stdio()
-//! # }
+//! # #[cfg(feature = "schemars")]
+//! fn main() -> mcplink::Result<()> {
+//!     Server::builder("hello", "1.0")
+//!         .tool("greet", "Greets someone by name", |args: Greeting, _| {
+//!             format!("Hello, {}!", args.name)
+//!         })
+//!         .serve_stdio()
+//! }
 //! # #[cfg(not(feature = "schemars"))]
 //! # fn main() {}
 //! ```
@@ -42,22 +46,21 @@
 //! Handlers are closures: a handler owns what it captures. Handlers that share a database or a
 //! cache get a clone of an `Arc` each:
 //!
-//! ```
-//! # #[cfg(feature = "schemars")]
-//! # fn main() -> mcplink::Result<()> {
+//! ```no_run
 //! use std::sync::Arc;
 //! use std::sync::atomic::{AtomicU64, Ordering};
 //!
 //! use mcplink::server::Server;
 //!
-//! let count = Arc::new(AtomicU64::new(0));
-//! let shared = count.clone();
-//! let server = Server::builder("counter", "1.0")
-//!     .tool("add", "Adds one", move |(), _| count.fetch_add(1, Ordering::Relaxed) + 1)
-//!     .tool("show", "Shows the count", move |(), _| shared.load(Ordering::Relaxed))
-//!     .build()?;
-//! # Ok(())
-//! # }
+//! # #[cfg(feature = "schemars")]
+//! fn main() -> mcplink::Result<()> {
+//!     let count = Arc::new(AtomicU64::new(0));
+//!     let shared = count.clone();
+//!     Server::builder("counter", "1.0")
+//!         .tool("add", "Adds one", move |(), _| count.fetch_add(1, Ordering::Relaxed) + 1)
+//!         .tool("show", "Shows the count", move |(), _| shared.load(Ordering::Relaxed))
+//!         .serve_stdio()
+//! }
 //! # #[cfg(not(feature = "schemars"))]
 //! # fn main() {}
 //! ```
@@ -71,11 +74,12 @@
 //! use mcplink::client::Client;
 //! use mcplink::transport::Child;
 //!
-//! # fn main() -> mcplink::Result<()> {
-//! let client = Client::connect(Child::new("hello_server"))?;
-//! let result = client.call_tool("greet", &serde_json::json!({ "name": "world" }))?;
-//! # Ok(())
-//! # }
+//! fn main() -> mcplink::Result<()> {
+//!     let client = Client::connect(Child::new("hello_server"))?;
+//!     let result = client.call_tool("greet", &serde_json::json!({ "name": "world" }))?;
+//!     println!("{:?}", result.content);
+//!     Ok(())
+//! }
 //! ```
 //!
 //! To reach a server over HTTP, give `Client::connect` a `transport::http::Http` instead (feature
@@ -89,14 +93,15 @@
 //! ```no_run
 //! use mcplink::client::{Client, Config, Group};
 //!
-//! # fn main() -> mcplink::Result<()> {
-//! let group = Group::new();
-//! for failure in group.connect(&Config::read(".mcp.json")?, |_| Client::builder("host", "1.0")) {
-//!     eprintln!("{failure}");
+//! fn main() -> mcplink::Result<()> {
+//!     let (group, config) = (Group::new(), Config::read(".mcp.json")?);
+//!     for failure in group.connect(&config, |_| Client::builder("host", "1.0")) {
+//!         eprintln!("{failure}");
+//!     }
+//!     let result = group.call_tool("clock__now", &serde_json::json!({}))?;
+//!     println!("{:?}", result.content);
+//!     Ok(())
 //! }
-//! let result = group.call_tool("clock__now", &serde_json::json!({}))?;
-//! # Ok(())
-//! # }
 //! ```
 //!
 //! # HTTP with API keys
@@ -106,43 +111,45 @@
 //! tokens of an authorization server:
 //!
 //! ```no_run
-//! # #[cfg(feature = "http-server")]
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use mcplink::server::Server;
+//! # #[cfg(feature = "http-server")]
 //! use mcplink::server::http::{HttpOptions, StaticTokens};
 //!
-//! let server = Server::builder("hello", "1.0").build()?;
-//! let keys = StaticTokens::new().token(&std::env::var("API_KEY")?, "ada");
-//! let options = HttpOptions::new().authenticate(move |request| keys.check(request));
-//! let listener = server.listen_http("127.0.0.1:8080", options)?;
-//! listener.wait();
-//! # Ok(())
-//! # }
+//! # #[cfg(feature = "http-server")]
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let server = Server::builder("hello", "1.0").build()?;
+//!     let keys = StaticTokens::new().token(&std::env::var("API_KEY")?, "ada");
+//!     let options = HttpOptions::new().authenticate(move |request| keys.check(request));
+//!     let listener = server.listen_http("127.0.0.1:8080", options)?;
+//!     listener.wait();
+//!     Ok(())
+//! }
 //! # #[cfg(not(feature = "http-server"))]
 //! # fn main() {}
 //! ```
 //!
 //! # Tests
 //!
-//! A client and a server in one program are connected in memory, without a process or a port:
+//! A client and a server in one program are connected in memory, without a process or a port. In
+//! your tests, the function has another name and `#[test]`:
 //!
 //! ```
-//! # #[cfg(feature = "schemars")]
-//! # fn main() -> mcplink::Result<()> {
 //! use mcplink::client::Client;
 //! use mcplink::server::Server;
 //! use mcplink::transport::memory;
 //!
-//! let server = Server::builder("hello", "1.0")
-//!     .tool("greet", "Greets", |_: serde_json::Value, _| "Hello")
-//!     .build()?;
-//! let (for_the_client, for_the_server) = memory::pair();
-//! let connection = server.open(for_the_server)?;
-//! let client = Client::connect(for_the_client)?;
-//! let result = client.call_tool("greet", &serde_json::json!({}))?;
-//! assert!(!result.is_error());
-//! # Ok(())
-//! # }
+//! # #[cfg(feature = "schemars")]
+//! fn main() -> mcplink::Result<()> {
+//!     let server = Server::builder("hello", "1.0")
+//!         .tool("greet", "Greets", |_: serde_json::Value, _| "Hello")
+//!         .build()?;
+//!     let (for_the_client, for_the_server) = memory::pair();
+//!     let _connection = server.open(for_the_server)?;
+//!     let client = Client::connect(for_the_client)?;
+//!     let result = client.call_tool("greet", &serde_json::json!({}))?;
+//!     assert_eq!(result.content[0].as_text(), Some("Hello"));
+//!     Ok(())
+//! }
 //! # #[cfg(not(feature = "schemars"))]
 //! # fn main() {}
 //! ```
@@ -211,18 +218,18 @@
 //! use signal_hook::consts::{SIGINT, SIGTERM};
 //! use signal_hook::iterator::Signals;
 //!
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let mut signals = Signals::new([SIGINT, SIGTERM])?;
-//! let server = Server::builder("hello", "1.0").build()?;
-//! let shutdown = server.shutdown_handle();
-//! std::thread::spawn(move || {
-//!     if signals.forever().next().is_some() {
-//!         shutdown.shutdown();
-//!     }
-//! });
-//! server.serve_stdio()?;
-//! # Ok(())
-//! # }
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let mut signals = Signals::new([SIGINT, SIGTERM])?;
+//!     let server = Server::builder("hello", "1.0").build()?;
+//!     let shutdown = server.shutdown_handle();
+//!     std::thread::spawn(move || {
+//!         if signals.forever().next().is_some() {
+//!             shutdown.shutdown();
+//!         }
+//!     });
+//!     server.serve_stdio()?;
+//!     Ok(())
+//! }
 //! ```
 //!
 //! A host calls [`Client::close`](client::Client::close), and a server over HTTP
@@ -239,12 +246,22 @@
 //! passes them to the logger of the program. Without both, an error is written to standard error,
 //! each kind of error once.
 //!
-//! For `tracing`, turn the feature `log` on. `tracing_subscriber::fmt::init()` collects the records
-//! of the crate `log` too.
+//! For `tracing`, turn the feature `log` on: `tracing_subscriber` collects the records of the crate
+//! `log` too. Standard output has the messages of a server, so the log goes to standard error:
+//!
+//! ```sh
+//! cargo add mcplink --features log
+//! cargo add tracing-subscriber
+//! ```
+//!
+//! ```no_run
+//! tracing_subscriber::fmt().with_writer(std::io::stderr).init();
+//! ```
+//!
+//! A hook gets the records of one server or client:
 //!
 //! ```
-//! use mcplink::protocol::LogLevel;
-//! use mcplink::server::Server;
+//! use mcplink::server::{LogLevel, Server};
 //!
 //! let server = Server::builder("hello", "1.0")
 //!     .on_log(|record| {
@@ -314,10 +331,74 @@
 //! - in operation: [limits](guide::limits), [performance](guide::performance),
 //!   [several processes](guide::scale)
 //!
-//! The guide for C and C++ is `docs/c.md`. Programs to copy are in `examples`: `hello_server.rs`,
-//! `hello_client.rs`, `quickstart.rs`, `many_servers.rs`, `agent_host.rs`, `guarded_server.rs`,
-//! `testing.rs`, `api_keys.rs`, `logging.rs`, `own_web_server.rs`, `oauth_client.rs`, `shutdown.rs`
-//! and `sqlite_server`.
+//! The guide for C and C++ is `docs/c.md`. Programs to copy are in the folder `examples`:
+//!
+//! - servers: [the smallest][hello-server], [with tests][testing],
+//!   [with access rules][guarded-server], [over HTTP with API keys][api-keys],
+//!   [in a web server of your own][own-web-server], [with `tracing`][logging],
+//!   [with a shutdown in order][shutdown], [of a database][sqlite-server]
+//! - clients: [the smallest][hello-client], [many servers at once][many-servers],
+//!   [an agent][agent-host], [with a login][oauth-client],
+//!   [both sides in one program][quickstart]
+//!
+//! [hello-server]: https://docs.rs/crate/mcplink/latest/source/examples/hello_server.rs
+//! [testing]: https://docs.rs/crate/mcplink/latest/source/examples/testing.rs
+//! [guarded-server]: https://docs.rs/crate/mcplink/latest/source/examples/guarded_server.rs
+//! [api-keys]: https://docs.rs/crate/mcplink/latest/source/examples/api_keys.rs
+//! [own-web-server]: https://docs.rs/crate/mcplink/latest/source/examples/own_web_server.rs
+//! [logging]: https://docs.rs/crate/mcplink/latest/source/examples/logging.rs
+//! [shutdown]: https://docs.rs/crate/mcplink/latest/source/examples/shutdown.rs
+//! [sqlite-server]: https://docs.rs/crate/mcplink/latest/source/examples/sqlite_server/src/main.rs
+//! [hello-client]: https://docs.rs/crate/mcplink/latest/source/examples/hello_client.rs
+//! [many-servers]: https://docs.rs/crate/mcplink/latest/source/examples/many_servers.rs
+//! [agent-host]: https://docs.rs/crate/mcplink/latest/source/examples/agent_host.rs
+//! [oauth-client]: https://docs.rs/crate/mcplink/latest/source/examples/oauth_client.rs
+//! [quickstart]: https://docs.rs/crate/mcplink/latest/source/examples/quickstart.rs
+//!
+//! # From rmcp
+//!
+//! | rmcp | mcplink |
+//! |---|---|
+//! | `#[tool]` on a method, `#[tool_router]` | [`ServerBuilder::tool`] with a closure |
+//! | `impl ServerHandler` | [`Server::builder`] |
+//! | fields of the handler's struct | values that the closures capture |
+//! | `Parameters<T>` | the first argument of the closure, of the type `T` |
+//! | `RequestContext` | [`Context`], the second argument |
+//! | `service.serve(stdio()).await` | [`serve_stdio`] |
+//! | `StreamableHttpService` | `Server::listen_http`, `Server::http_service` |
+//! | `().serve(TokioChildProcess::new(…)?).await` | [`Client::connect`], [`Child::new`] |
+//! | many calls in one task | threads, or [`Client::start_tool`] |
+//!
+//! # From FastMCP
+//!
+//! | FastMCP | mcplink |
+//! |---|---|
+//! | `@mcp.tool`, with parameters | [`ServerBuilder::tool`], with a struct of the arguments |
+//! | `@mcp.resource("x://a")` | [`ServerBuilder::resource`] |
+//! | `@mcp.resource("x://{id}")` | [`ServerBuilder::template`] |
+//! | `@mcp.prompt` | [`ServerBuilder::prompt`] |
+//! | `ctx.report_progress`, `ctx.info` | [`Context::progress`], [`Context::log`] |
+//! | `await ctx.elicit(…)` | [`Context::elicit_as`], [`Context::confirm`] |
+//! | `raise ToolError(…)` | `return Err(HandlerError::new(…))` |
+//! | `Client(mcp)` in a test | [`transport::memory::pair`] |
+//! | `mcp.run()` | [`serve_stdio`] |
+//! | `mcp.run(transport="http")` | `Server::listen_http` |
+//! | `Client` with `mcpServers` | [`client::Group`] with [`client::Config`] |
+//!
+//! [`ServerBuilder::tool`]: server::ServerBuilder::tool
+//! [`ServerBuilder::resource`]: server::ServerBuilder::resource
+//! [`ServerBuilder::template`]: server::ServerBuilder::template
+//! [`ServerBuilder::prompt`]: server::ServerBuilder::prompt
+//! [`serve_stdio`]: server::ServerBuilder::serve_stdio
+//! [`Server::builder`]: server::Server::builder
+//! [`Context`]: server::Context
+//! [`Context::progress`]: server::Context::progress
+//! [`Context::log`]: server::Context::log
+//! [`Context::elicit_as`]: server::Context::elicit_as
+//! [`Context::confirm`]: server::Context::confirm
+//! [`Client::connect`]: client::Client::connect
+//! [`Client::start_tool`]: client::Client::start_tool
+//! [`Child::new`]: transport::Child::new
 //!
 //! # Guarantees
 //!

@@ -153,7 +153,7 @@ fn rank(value: &str, typed: &str) -> Option<u8> {
     message = "a completer can't return `{Self}`",
     label = "the handler of this completer returns `{Self}`",
     note = "return a `Vec` of texts, or a `Completion`",
-    note = "a handler that fails returns a `Result` with `HandlerError`, which `?` makes of errors"
+    note = "a handler that fails returns a `Result` with `HandlerError`: write `Ok(function()?)` for a function with another error type"
 )]
 pub trait CompletionOutput {
     /// Converts the value into a completion.

@@ -62,6 +62,17 @@ use crate::schema::JsonSchema;
 type Compile = dyn Fn(&JsonSchema) -> Result<CompiledSchema> + Send + Sync;
 
 /// A compiler of JSON Schemas. It is cheap to clone.
+///
+/// # Examples
+///
+/// ```
+/// use mcplink::client::Client;
+/// use mcplink::validation::Validator;
+///
+/// // A validator of your own; with the feature `validation`, `Validator::json_schema` is built in.
+/// let validator = Validator::custom(|_schema| Ok(|_json: &str| Ok(())));
+/// let builder = Client::builder("host", "1.0").validator(validator);
+/// ```
 #[derive(Clone)]
 pub struct Validator {
     compile: Arc<Compile>,
