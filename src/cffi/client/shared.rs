@@ -312,6 +312,14 @@ impl Shared {
     /// Ends the connection, or the attempt to connect. Idempotent. The settings of the connection
     /// limit how long closing takes.
     pub(super) fn close(&self) {
+        // Calls that wait for the connection report that the client was closed, not that connecting
+        // was cancelled, which follows.
+        let mut phase = self.phase.lock();
+        if let Phase::Connecting(_) = *phase {
+            *phase = Phase::Closed;
+        }
+        drop(phase);
+        self.settled.notify_all();
         self.connecting.cancel();
         self.closing.cancel();
         if let Some(client) = self.client.get() {
