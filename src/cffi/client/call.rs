@@ -425,8 +425,11 @@ impl Listener {
             done,
             admission,
         } = receiver;
-        // The host's `destroy` has run when the outcome is reported.
-        drop(progress);
+        // The host's `destroy` runs on the thread that runs callbacks, before `done`.
+        if let Some(progress) = progress {
+            let (stage, number) = (&self.shared.stage, self.shared.number);
+            stage.post(Kind::Call, move || _ = call_back(number, || drop(progress)));
+        }
         let outcome = outcome.map_err(|failure| failure.of(&self.method));
         self.started.end(&self.shared, outcome, done);
         drop(admission);
@@ -443,7 +446,8 @@ impl CallListener<SharedResult> for Listener {
     }
 
     fn end(&self, outcome: Result<SharedResult>) {
-        // The host's `destroy` may free the client, which waits for this call to end.
+        // Posting runs the host's function that wakes its pump. It may free the client, which waits
+        // for this call to end.
         let _inside = Inside::of(self.shared.number);
         self.finish(judged(outcome, &self.shared, Some(&self.started.token)));
     }
