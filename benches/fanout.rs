@@ -111,7 +111,7 @@ impl World {
         let http = server.listen_http("0", options)?;
         let mut child = Command::new(std::env::current_exe()?)
             .arg("clients")
-            .arg(http.local_addr().to_string())
+            .arg(http.local_addr().expect("it is a TCP socket").to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;

@@ -1790,8 +1790,9 @@ MCPLINK_API mcplink_status_t mcplink_client_options_set_close_timeout_ms(mcplink
 /**
  * Sets the URL of the server to connect to over HTTP.
  *
- * @param url http://host:port/path or https://host:port/path. An invalid URL is reported when the
- * client is opened.
+ * @param url http://host:port/path or https://host:port/path. For a server on a Unix socket,
+ * http+unix:// with the percent-encoded path of the socket, then the path of the endpoint, as
+ * in http+unix://%2Frun%2Fshop.sock/mcp. An invalid URL is reported when the client is opened.
  */
 MCPLINK_API mcplink_status_t mcplink_client_options_set_url(mcplink_client_options_t *options, const char *url);
 
@@ -6352,19 +6353,23 @@ MCPLINK_API mcplink_status_t mcplink_responder_notify(mcplink_responder_t *respo
 /**
  * Listens for HTTP clients. Threads of the library accept and serve them.
  *
- * Any client that can reach the address can send requests. If no other machine needs access,
+ * Any client that can reach an address can send requests. If no other machine needs access,
  * pass only a port: then only this machine has access. Authenticate clients of other machines
- * with mcplink_http_options_on_authenticate.
+ * with mcplink_http_options_on_authenticate. To a Unix socket only processes of the same user
+ * can connect, if other users can't replace files in its folder. A socket on which no process
+ * listens is replaced; closing the listener removes the socket.
  *
  * @param options the options, which are copied. NULL for the defaults, which accept all clients
  * without authentication. If a setter of the options failed, this function fails with the
  * error of that setter.
- * @param bind an address such as "192.0.2.1:8080", or only a port of the loopback address, such as
- * "8080". With port 0 the system chooses a port.
+ * @param bind an address such as "192.0.2.1:8080", only a port of the loopback address, such as
+ * "8080", or a Unix socket, such as "unix:/run/shop.sock". With port 0 the system chooses a
+ * port.
  * @param out receives the listener, NULL on failure. The caller owns it and frees it with
  * mcplink_listener_free, before or after the server.
  * @return MCPLINK_OK; MCPLINK_E_IO when the address is not available; MCPLINK_E_INVALID for
- * invalid options, or when bind has no port; MCPLINK_E_CLOSED when the server was stopped.
+ * invalid options, or when bind has neither a port nor "unix:"; MCPLINK_E_UNSUPPORTED for a
+ * Unix socket on Windows; MCPLINK_E_CLOSED when the server was stopped.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_listen_http(mcplink_server_t *server,
@@ -6376,7 +6381,7 @@ mcplink_status_t mcplink_server_listen_http(mcplink_server_t *server,
 /**
  * Returns the port on which a listener accepts connections, also if the system chose the port.
  *
- * @return the port.
+ * @return the port; 0 for a Unix socket.
  */
 MCPLINK_API uint16_t mcplink_listener_port(const mcplink_listener_t *listener);
 

@@ -110,7 +110,7 @@ pub(crate) struct Options {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Server")]
 pub(crate) struct Place {
-    /// Reach the server at this URL over HTTP
+    /// Reach the server at this URL over HTTP (http, https, http+unix)
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
     /// Take the server of this name from a configuration file: see 'mcplink servers'

@@ -30,6 +30,9 @@ impl HttpUrl {
         if text.contains(odd) || !text.is_ascii() {
             return refuse("has characters that no URL has");
         }
+        if text.starts_with("http+unix:") {
+            return refuse("is the URL of a Unix socket: logins need http or https");
+        }
         let Ok(uri) = text.parse::<Uri>() else {
             return refuse("is no URL");
         };

@@ -115,8 +115,11 @@ impl fmt::Debug for EraMemory {
 /// era does not depend on the path. Any other address is returned unchanged.
 // M-VER-C-09
 pub(super) fn holder(address: &str) -> &str {
-    let is_url = address.starts_with("http://") || address.starts_with("https://");
-    let Some((scheme, rest)) = address.split_once("://").filter(|_| is_url) else {
+    let is_url = |scheme| matches!(scheme, "http" | "https" | "http+unix");
+    let Some((scheme, rest)) = address
+        .split_once("://")
+        .filter(|(scheme, _)| is_url(scheme))
+    else {
         return address;
     };
     let host = rest.find(['/', '?']).unwrap_or(rest.len());
@@ -414,6 +417,7 @@ mod tests {
             ("http://h:1/a/b", "http://h:1"),
             ("https://h?12", "https://h"),
             ("https://h", "https://h"),
+            ("http+unix://%2Fs/mcp", "http+unix://%2Fs"),
             ("server --url http://h/x", "server --url http://h/x"),
         ] {
             assert_eq!(holder(address), expected);

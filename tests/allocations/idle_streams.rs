@@ -26,7 +26,7 @@ fn an_idle_stream_takes_little_memory() {
             .build()
             .unwrap();
         let http = server.listen_http("0", HttpOptions::new()).unwrap();
-        let address = http.local_addr();
+        let address = http.local_addr().unwrap();
         // The first streams make threads and buffers.
         let first: Vec<_> = (0..50).map(|_| open(address)).collect();
         let before = LIVE.load(Ordering::Relaxed);

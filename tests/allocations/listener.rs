@@ -30,7 +30,7 @@ impl Service for Much {
 }
 
 fn ask(listener: &HttpListener, request: &[u8]) -> Vec<u8> {
-    let mut stream = TcpStream::connect(listener.local_addr()).unwrap();
+    let mut stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     stream.set_read_timeout(Some(LONG)).unwrap();
     // A server that refuses may not read on.
     _ = stream.write_all(request);

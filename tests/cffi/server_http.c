@@ -495,6 +495,36 @@ static void takes_null(mcplink_server_t *server)
     mcplink_http_options_free(NULL);
 }
 
+/* A Unix socket has no port. Its URL is for clients, and its file goes with the listener. */
+static void listens_on_a_unix_socket(mcplink_server_t *server)
+{
+    mcplink_error_t *err = NULL;
+    mcplink_listener_t *listener = NULL, *second = (mcplink_listener_t *)1;
+    mcplink_client_options_t *options = mcplink_client_options_new();
+    mcplink_client_t *client = NULL;
+    mcplink_result_t *result = NULL;
+    char path[64], bind[80], url[128];
+
+    snprintf(path, sizeof path, "/tmp/mcplink-c-%ld.sock", (long)getpid());
+    snprintf(bind, sizeof bind, "unix:%s", path);
+    snprintf(url, sizeof url, "http+unix://%%2Ftmp%%2Fmcplink-c-%ld.sock/mcp", (long)getpid());
+    CHECK_STATUS(mcplink_server_listen_http(server, NULL, bind, &listener, &err), MCPLINK_OK, err);
+    CHECK_TEXT(mcplink_listener_url(listener), url);
+    CHECK(mcplink_listener_port(listener) == 0);
+    CHECK(mcplink_server_listen_http(server, NULL, bind, &second, &err) == MCPLINK_E_IO && second == NULL);
+    CHECK(strstr(mcplink_error_message(err), path) != NULL);
+    mcplink_error_free(err);
+    err = NULL;
+    CHECK(mcplink_client_options_set_url(options, url) == MCPLINK_OK);
+    CHECK_STATUS(mcplink_client_open(options, &client, &err), MCPLINK_OK, err);
+    mcplink_client_options_free(options);
+    CHECK_STATUS(mcplink_client_call_tool(client, "greet", NULL, 0, NULL, &result, &err), MCPLINK_OK, err);
+    mcplink_result_free(result);
+    mcplink_client_free(client);
+    mcplink_listener_free(listener);
+    CHECK(access(path, F_OK) == -1);
+}
+
 int main(void)
 {
     int fds = open_count();
@@ -506,6 +536,7 @@ int main(void)
     add_tool(server, "free_exchange", free_exchange, NULL, NULL);
     add_tool(server, "free_listener", free_listener, NULL, NULL);
     listens(server);
+    listens_on_a_unix_socket(server);
     mounts(server);
     frees_within(server);
     frees_its_listener(server);

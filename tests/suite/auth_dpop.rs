@@ -574,7 +574,7 @@ mod with_our_client {
                     .push(String::from_utf8(proof.to_vec()).unwrap());
                 to.get().unwrap().serve(request, response);
             }));
-            let resource = format!("http://{}/mcp", server.local_addr());
+            let resource = format!("http://{}/mcp", server.local_addr().unwrap());
             let signer = Signer::p256();
             let keys = json!({ "keys": [signer.jwk("k")] }).to_string();
             let audience = resource.clone();
@@ -584,7 +584,7 @@ mod with_our_client {
                 // The client may have given up.
                 _ = response.respond(&ResponseHead::new(status), text.as_bytes());
             }));
-            let name = format!("http://{}", issuer.local_addr());
+            let name = format!("http://{}", issuer.local_addr().unwrap());
             let verifier = JwtVerifier::with_keys(&*name, move || Ok(keys.clone()));
             let guarded = ResourceServer::new(&resource, [name], verifier).unwrap();
             let options = HttpOptions::new().authorization(guarded.dpop(dpop));
@@ -597,12 +597,12 @@ mod with_our_client {
         }
 
         fn oauth(&self) -> OAuthBuilder {
-            let issuer = format!("http://{}", self.issuer.local_addr());
+            let issuer = format!("http://{}", self.issuer.local_addr().unwrap());
             OAuth::client_credentials(RegisteredClient::new(issuer, "machine").secret("s3cret"))
         }
 
         fn connect(&self, oauth: OAuthBuilder) -> mcplink::Result<Client> {
-            let url = format!("http://{}/mcp", self.server.local_addr());
+            let url = format!("http://{}/mcp", self.server.local_addr().unwrap());
             Client::connect(Http::new(&url)?.authorizer(oauth.build()?))
         }
     }

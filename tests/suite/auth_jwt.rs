@@ -611,7 +611,7 @@ fn tokens_of_an_issuer_are_good_for_its_servers() {
         ],
         key_set(&[signer.jwk("k")]),
     );
-    let issuer = format!("http://{}/realm", listener.local_addr());
+    let issuer = format!("http://{}/realm", listener.local_addr().unwrap());
     let server = Server::builder("s", "1")
         .tool_with(Tool::new("who"), |_: Value, context: &Context| {
             context.principal().unwrap_or_default().to_owned()
@@ -683,7 +683,7 @@ fn a_slash_at_the_end_makes_another_issuer() {
         ],
         key_set(&[signer.jwk("k")]),
     );
-    let bare = format!("http://{}", listener.local_addr());
+    let bare = format!("http://{}", listener.local_addr().unwrap());
     let verify = |issuer: &str| {
         let header = json!({"alg": "ES256", "kid": "k"});
         let token = signer.token(&header, &claims(json!({"iss": issuer})));
@@ -731,7 +731,7 @@ fn metadata_that_is_not_the_issuers_gives_no_keys() {
         ("missing", "404"),
         ("long", "exceeds"),
     ] {
-        let issuer = format!("http://{}/{path}", listener.local_addr());
+        let issuer = format!("http://{}/{path}", listener.local_addr().unwrap());
         let token = signer.token(&json!({"alg": "ES256"}), &claims(json!({"iss": issuer})));
         let told = refusal(JwtVerifier::new(issuer).verify(&token));
         assert!(
@@ -739,7 +739,7 @@ fn metadata_that_is_not_the_issuers_gives_no_keys() {
             "{path}: {told}"
         );
     }
-    let url = format!("http://{}/keys", listener.local_addr());
+    let url = format!("http://{}/keys", listener.local_addr().unwrap());
     let token = signer.token(&json!({"alg": "ES256"}), &claims(json!({})));
     let told = refusal(JwtVerifier::with_jwks_url(ISSUER, url).verify(&token));
     assert!(told.contains("404"), "{told}");
@@ -763,7 +763,7 @@ fn keys_are_found_by_whichever_metadata_names_them() {
     ] {
         let signer = Signer::p256();
         let listener = issuer(places, key_set(&[signer.jwk("k")]));
-        let issuer = format!("http://{}", listener.local_addr());
+        let issuer = format!("http://{}", listener.local_addr().unwrap());
         let header = json!({"alg": "ES256", "kid": "k"});
         let token = signer.token(&header, &claims(json!({"iss": issuer})));
         JwtVerifier::new(issuer).verify(&token).unwrap();
@@ -811,7 +811,7 @@ fn keys_are_fetched_from_whom_a_named_authority_vouches_for() {
         HttpLimits::default(),
     )
     .unwrap();
-    let front = Front::new(SERVER, listener.local_addr());
+    let front = Front::new(SERVER, listener.local_addr().unwrap());
     let issuer = own.get_or_init(|| front.url().replace("/mcp", ""));
     let header = json!({"alg": "ES256", "kid": "k"});
     let token = signer.token(&header, &claims(json!({"iss": issuer})));
@@ -849,7 +849,7 @@ fn keys_are_fetched_through_the_proxy_that_is_set() {
         ("/keys", "{keys}"),
     ];
     let listener = issuer(places, key_set(&[signer.jwk("k")]));
-    let issuer = format!("http://{}", listener.local_addr());
+    let issuer = format!("http://{}", listener.local_addr().unwrap());
     let (proxy, asked) = socks_proxy("socks5h", |host, port| {
         SocketAddr::new(host.parse().unwrap(), port)
     });
@@ -858,7 +858,7 @@ fn keys_are_fetched_through_the_proxy_that_is_set() {
     let verifier = JwtVerifier::new(issuer).proxy(&proxy).unwrap();
     verifier.verify(&token).unwrap();
     let ports: Vec<u16> = asked.try_iter().map(|(_, port)| port).collect();
-    assert_eq!(ports, [listener.local_addr().port(); 2]);
+    assert_eq!(ports, [listener.local_addr().unwrap().port(); 2]);
     let error = JwtVerifier::new(ISSUER).proxy("nonsense://").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
 }
@@ -868,7 +868,7 @@ fn keys_are_fetched_through_the_proxy_that_is_set() {
 fn with_a_proxy_in_the_environment() {
     let signer = Signer::p256();
     let listener = issuer(&[("/keys", "{keys}")], key_set(&[signer.jwk("k")]));
-    let url = format!("http://{}/keys", listener.local_addr());
+    let url = format!("http://{}/keys", listener.local_addr().unwrap());
     let header = json!({"alg": "ES256", "kid": "k"});
     let token = signer.token(&header, &claims(json!({})));
     let verifier = || JwtVerifier::with_jwks_url(ISSUER, &*url);

@@ -904,7 +904,7 @@ fn an_authorization_server_can_stand_beside_the_server() {
             Ok(Secret::new(follow(login.url())))
         });
         let oauth = OAuth::login(visitor).build().unwrap();
-        let url = format!("http://{}/mcp", listener.local_addr());
+        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
         let client = Client::connect(Http::new(&url).unwrap().authorizer(oauth)).unwrap();
         let said = client.call_tool("who", &json!({})).unwrap();
         assert_eq!(said.content[0].as_text(), Some("ada may x"));

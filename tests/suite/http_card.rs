@@ -35,7 +35,7 @@ fn listen(options: HttpOptions) -> HttpServer {
 }
 
 fn get(server: &HttpServer, path: &str, fields: &[&str]) -> Response {
-    ask(server.local_addr(), &format!("GET {path}"), fields)
+    ask(server.local_addr().unwrap(), &format!("GET {path}"), fields)
 }
 
 fn json_of(response: &Response) -> Value {
@@ -90,7 +90,7 @@ fn pages_of_every_site_may_read_the_card_and_nothing_else() {
         ("DELETE", vec![origin], 405),
     ] {
         let request = format!("{method} /mcp/server-card");
-        let answer = ask(server.local_addr(), &request, &fields);
+        let answer = ask(server.local_addr().unwrap(), &request, &fields);
         assert_eq!(answer.status, status, "{method}");
         for (name, value) in [
             ("Access-Control-Allow-Origin", "*"),

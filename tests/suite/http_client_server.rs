@@ -1,6 +1,7 @@
 //! A client and a server of this library over HTTP.
 
 use std::net::TcpListener;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -31,6 +32,8 @@ const REVISIONS: [ProtocolVersion; 4] = [
 struct Pair {
     server: Server,
     http: HttpServer,
+    /// The text with which a server listens there again.
+    address: String,
     /// Tells when the handler of the tool that waits has begun, and when it was cancelled.
     waits: mpsc::Receiver<&'static str>,
 }
@@ -43,7 +46,20 @@ fn ask(_: Value, context: &Context) -> Result<String, HandlerError> {
     Ok(format!("{} {}", first.is_accepted(), second.is_accepted()))
 }
 
-fn serve() -> Pair {
+/// A pair over TCP and, where there are such, one over a Unix socket.
+fn pairs() -> Vec<Pair> {
+    let mut pairs = vec![serve("127.0.0.1:0")];
+    if cfg!(unix) {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("mcplink-pair-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        pairs.push(serve(&format!("unix:{}", path.display())));
+    }
+    pairs
+}
+
+fn serve(address: &str) -> Pair {
     let (told, waits) = mpsc::channel();
     let told = Mutex::new(told);
     let region = json!({"type": "object", "properties": {
@@ -73,11 +89,11 @@ fn serve() -> Pair {
         })
         .build()
         .unwrap();
-    let http = server
-        .listen_http("127.0.0.1:0", HttpOptions::default())
-        .unwrap();
+    let http = server.listen_http(address, HttpOptions::default()).unwrap();
+    let port = http.local_addr().map(|address| address.to_string());
     Pair {
         server,
+        address: port.unwrap_or_else(|| address.to_owned()),
         http,
         waits,
     }
@@ -98,34 +114,36 @@ fn filler() -> ClientBuilder {
 
 #[test]
 fn calls_of_every_revision_come_through() {
-    let pair = serve();
-    for revision in REVISIONS {
-        let client = pair.connect(filler(), revision);
-        assert_eq!(client.list_tools().unwrap().len(), 5, "{revision}");
-        for _ in 0..3 {
-            assert_eq!(call(&client, "echo").unwrap(), "{}", "{revision}");
+    for pair in pairs() {
+        for revision in REVISIONS {
+            let client = pair.connect(filler(), revision);
+            assert_eq!(client.list_tools().unwrap().len(), 5, "{revision}");
+            for _ in 0..3 {
+                assert_eq!(call(&client, "echo").unwrap(), "{}", "{revision}");
+            }
+            let mut steps = Vec::new();
+            let options = CallOptions::new().on_progress(|step| steps.push(step.progress));
+            assert_eq!(call_with(&client, "steps", options).unwrap(), "done");
+            assert_eq!(steps, [1.0, 2.0, 3.0], "{revision}");
+            let arguments = json!({ "region": "süd" });
+            let result = client.call_tool("where", &arguments).unwrap();
+            assert_eq!(result.content[0].as_text(), Some(r#"{"region":"süd"}"#));
+            let error = client.call_tool("none", &json!({})).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Peer, "{revision}: {error}");
+            client.close();
         }
-        let mut steps = Vec::new();
-        let options = CallOptions::new().on_progress(|step| steps.push(step.progress));
-        assert_eq!(call_with(&client, "steps", options).unwrap(), "done");
-        assert_eq!(steps, [1.0, 2.0, 3.0], "{revision}");
-        let arguments = json!({ "region": "süd" });
-        let result = client.call_tool("where", &arguments).unwrap();
-        assert_eq!(result.content[0].as_text(), Some(r#"{"region":"süd"}"#));
-        let error = client.call_tool("none", &json!({})).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Peer, "{revision}: {error}");
-        client.close();
     }
 }
 
 // Seen in other SDKs: a handler must branch on the protocol revision to ask the user.
 #[test]
 fn questions_come_through_in_both_eras() {
-    let pair = serve();
-    for revision in &REVISIONS[1..] {
-        let client = pair.connect(filler(), *revision);
-        for _ in 0..2 {
-            assert_eq!(call(&client, "ask").unwrap(), "true true", "{revision}");
+    for pair in pairs() {
+        for revision in &REVISIONS[1..] {
+            let client = pair.connect(filler(), *revision);
+            for _ in 0..2 {
+                assert_eq!(call(&client, "ask").unwrap(), "true true", "{revision}");
+            }
         }
     }
 }
@@ -134,108 +152,111 @@ fn questions_come_through_in_both_eras() {
 // M-CANC-S-04, L-HTTP-C-23
 #[test]
 fn cancelling_reaches_the_handler_in_both_eras() {
-    let pair = serve();
-    for revision in REVISIONS {
-        let client = pair.connect(asker(), revision);
-        let token = CancelToken::new();
-        std::thread::scope(|scope| {
-            let call =
-                scope.spawn(|| call_with(&client, "wait", CallOptions::new().cancel_with(&token)));
-            assert_eq!(pair.waits.recv_timeout(LONG), Ok("begun"));
-            token.cancel();
-            let error = call.join().unwrap().unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Cancelled);
-            assert_eq!(pair.waits.recv_timeout(LONG), Ok("cancelled"), "{revision}");
-        });
-        // The connection is as good as before.
-        assert_eq!(call(&client, "echo").unwrap(), "{}");
+    for pair in pairs() {
+        for revision in REVISIONS {
+            let client = pair.connect(asker(), revision);
+            let token = CancelToken::new();
+            std::thread::scope(|scope| {
+                let call = scope
+                    .spawn(|| call_with(&client, "wait", CallOptions::new().cancel_with(&token)));
+                assert_eq!(pair.waits.recv_timeout(LONG), Ok("begun"));
+                token.cancel();
+                let error = call.join().unwrap().unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Cancelled);
+                assert_eq!(pair.waits.recv_timeout(LONG), Ok("cancelled"), "{revision}");
+            });
+            // The connection is as good as before.
+            assert_eq!(call(&client, "echo").unwrap(), "{}");
+        }
     }
 }
 
 #[test]
 fn changes_are_told_in_both_eras() {
-    let pair = serve();
-    for revision in REVISIONS {
-        let client = pair.connect(asker(), revision);
-        let (told, events) = mpsc::channel();
-        let told = Mutex::new(told);
-        let subscription = client
-            .subscribe(
-                SubscriptionFilter::default().tools_list_changed(true),
-                move |event| _ = told.lock().unwrap().send(event),
-            )
-            .unwrap();
-        pair.server
-            .add_tool(Tool::new("more"), |_: Value, _: &Context| "more")
-            .unwrap();
-        assert_eq!(
-            events.recv_timeout(LONG),
-            Ok(Event::ToolsChanged),
-            "{revision}"
-        );
-        assert_eq!(call(&client, "more").unwrap(), "more");
-        pair.server.remove_tool("more");
-        drop(subscription);
-        client.close();
+    for pair in pairs() {
+        for revision in REVISIONS {
+            let client = pair.connect(asker(), revision);
+            let (told, events) = mpsc::channel();
+            let told = Mutex::new(told);
+            let subscription = client
+                .subscribe(
+                    SubscriptionFilter::default().tools_list_changed(true),
+                    move |event| _ = told.lock().unwrap().send(event),
+                )
+                .unwrap();
+            pair.server
+                .add_tool(Tool::new("more"), |_: Value, _: &Context| "more")
+                .unwrap();
+            assert_eq!(
+                events.recv_timeout(LONG),
+                Ok(Event::ToolsChanged),
+                "{revision}"
+            );
+            assert_eq!(call(&client, "more").unwrap(), "more");
+            pair.server.remove_tool("more");
+            drop(subscription);
+            client.close();
+        }
     }
 }
 
 #[test]
 fn many_threads_call_at_once() {
-    let pair = serve();
-    for revision in [REVISIONS[2], REVISIONS[3]] {
-        let client = pair.connect(asker(), revision);
-        std::thread::scope(|scope| {
-            for thread in 0..8 {
-                let client = &client;
-                scope.spawn(move || {
-                    for number in 0..50 {
-                        let arguments = json!({ "thread": thread, "number": number });
-                        let result = client.call_tool("echo", &arguments).unwrap();
-                        assert_eq!(result.content[0].as_text(), Some(&*arguments.to_string()));
-                    }
-                });
-            }
-        });
-        let stats = client.stats();
-        assert_eq!((stats.calls_in_flight, stats.late_responses), (0, 0));
+    for pair in pairs() {
+        for revision in [REVISIONS[2], REVISIONS[3]] {
+            let client = pair.connect(asker(), revision);
+            std::thread::scope(|scope| {
+                for thread in 0..8 {
+                    let client = &client;
+                    scope.spawn(move || {
+                        for number in 0..50 {
+                            let arguments = json!({ "thread": thread, "number": number });
+                            let result = client.call_tool("echo", &arguments).unwrap();
+                            assert_eq!(result.content[0].as_text(), Some(&*arguments.to_string()));
+                        }
+                    });
+                }
+            });
+            let stats = client.stats();
+            assert_eq!((stats.calls_in_flight, stats.late_responses), (0, 0));
+        }
     }
 }
 
 // Seen in other SDKs: clients are stranded once a restarted server forgets their session.
 #[test]
 fn a_server_that_was_started_anew_is_gone_on_with() {
-    let pair = serve();
-    let address = pair.http.local_addr().to_string();
-    let clients: Vec<Client> = REVISIONS[2..]
-        .iter()
-        .map(|revision| pair.connect(asker(), *revision))
-        .collect();
-    let waiting = Arc::new(pair.server.clone());
-    pair.http.close();
-    drop(pair.http);
-    let again = waiting
-        .listen_http(&address, HttpOptions::default())
-        .unwrap();
-    for client in clients {
-        assert_eq!(
-            call(&client, "echo").unwrap(),
-            "{}",
-            "{}",
-            client.revision()
-        );
+    for pair in pairs() {
+        let clients: Vec<Client> = REVISIONS[2..]
+            .iter()
+            .map(|revision| pair.connect(asker(), *revision))
+            .collect();
+        let waiting = Arc::new(pair.server.clone());
+        pair.http.close();
+        drop(pair.http);
+        let again = waiting
+            .listen_http(&pair.address, HttpOptions::default())
+            .unwrap();
+        for client in clients {
+            assert_eq!(
+                call(&client, "echo").unwrap(),
+                "{}",
+                "{}",
+                client.revision()
+            );
+        }
+        again.close();
     }
-    again.close();
 }
 
 #[test]
 fn a_socket_that_listens_already_is_served() {
-    let pair = serve();
+    let pair = serve("127.0.0.1:0");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let http = pair.server.listen_http_on(listener, HttpOptions::new());
     let http = http.unwrap();
-    assert_eq!(http.local_addr(), address);
+    assert_eq!(http.local_addr().unwrap(), address);
     let client = Client::connect(Http::new(&http.url()).unwrap()).unwrap();
     assert_eq!(call(&client, "echo").unwrap(), "{}");
 }
@@ -268,7 +289,7 @@ fn the_endpoints_of_the_first_transport_are_reached() {
 #[test]
 fn a_change_right_behind_the_acknowledgement_is_told() {
     for round in 0..40 {
-        let pair = serve();
+        let pair = serve("127.0.0.1:0");
         let client = pair.connect(asker(), ProtocolVersion::LATEST);
         let (told, events) = mpsc::channel();
         let told = Mutex::new(told);

@@ -78,7 +78,7 @@ fn refused(http: Http, front: &Front) -> Error {
 #[test]
 fn calls_come_through() {
     let served = serve();
-    let front = Front::new(SERVER, served.http.local_addr());
+    let front = Front::new(SERVER, served.http.local_addr().unwrap());
     for revision in REVISIONS {
         let client = asker()
             .revisions(&[revision])
@@ -105,7 +105,7 @@ fn calls_come_through() {
 #[test]
 fn a_server_by_its_name_is_trusted_as_well() {
     let served = serve();
-    let front = Front::new(SERVER, served.http.local_addr());
+    let front = Front::new(SERVER, served.http.local_addr().unwrap());
     let url = front.url().replace("127.0.0.1", "localhost");
     let http = Http::new(&url).unwrap();
     // Several roots, in one text or one after the other.
@@ -121,7 +121,7 @@ fn a_server_by_its_name_is_trusted_as_well() {
 #[test]
 fn who_is_not_trusted_is_sent_nothing() {
     let served = serve();
-    let target = served.http.local_addr();
+    let target = served.http.local_addr().unwrap();
     let check = |identity: &[u8], roots: Option<&[u8]>, text: &str| {
         let front = Front::new(identity, target);
         let http = Http::new(&front.url()).unwrap().bearer("t0k3n-value");
@@ -143,7 +143,7 @@ fn who_is_not_trusted_is_sent_nothing() {
 #[test]
 fn a_certificate_of_the_clients_own_is_shown() {
     let served = serve();
-    let front = Front::for_known_clients(SERVER, served.http.local_addr());
+    let front = Front::for_known_clients(SERVER, served.http.local_addr().unwrap());
     let error = refused(front.http(), &front);
     assert_eq!(error.kind(), ErrorKind::Auth, "{error}");
     assert!(error.to_string().contains("client_certificate"), "{error}");
@@ -228,7 +228,7 @@ fn a_handshake_that_gets_no_answer_ends_in_time() {
 #[test]
 fn changes_are_told_and_silent_calls_cancelled_at_once() {
     let served = serve();
-    let front = Front::new(SERVER, served.http.local_addr());
+    let front = Front::new(SERVER, served.http.local_addr().unwrap());
     for revision in REVISIONS {
         let client = asker()
             .revisions(&[revision])
@@ -277,7 +277,7 @@ fn closing_leaves_no_thread() {
 fn threads_of_a_client() {
     let ours = || system::threads("mcplink");
     let served = serve();
-    let front = Front::new(SERVER, served.http.local_addr());
+    let front = Front::new(SERVER, served.http.local_addr().unwrap());
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}/mcp", silent.local_addr().unwrap());
     for revision in REVISIONS {

@@ -26,7 +26,7 @@ fn requests_in_hand_may_end_while_it_drains() {
     waiting.get("/keep");
     let mut response = kept.recv_timeout(LONG).unwrap();
     let listener = Arc::new(listener);
-    let address = listener.local_addr();
+    let address = listener.local_addr().unwrap();
     let draining = Arc::clone(&listener);
     let drain = std::thread::spawn(move || draining.shutdown(LONG));
     idle.expect_end();
@@ -115,7 +115,7 @@ fn it_takes_a_socket_that_listens_already() {
         say(&request, response);
     });
     let listener = HttpListener::on(socket, Arc::clone(&service), HttpLimits::default()).unwrap();
-    assert_eq!(listener.local_addr(), address);
+    assert_eq!(listener.local_addr().unwrap(), address);
     Client::to(&listener).expect_service();
     let taken = HttpListener::bind(address, service, HttpLimits::default()).unwrap_err();
     assert_eq!(taken.kind(), ErrorKind::Io);

@@ -151,7 +151,7 @@ fn absolute_targets_and_asterisks_are_understood() {
 fn a_refused_head_has_no_body() {
     let listener = listen();
     for (method, has_body) in [("HEAD", false), ("GET", true)] {
-        let mut stream = std::net::TcpStream::connect(listener.local_addr()).unwrap();
+        let mut stream = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         stream.set_read_timeout(Some(LONG)).unwrap();
         let request = format!("{method} / HTTP/1.1\r\n\r\n");
         std::io::Write::write_all(&mut stream, request.as_bytes()).unwrap();

@@ -340,7 +340,7 @@ fn what_nobody_reads_is_bounded_over_all_connections() {
     // The system takes some of each, so that more are there than the bound has room for by itself.
     let stats = listener.stats();
     assert!(stats.refused > 0 && stats.in_hand < 16, "{stats:?}");
-    let mut reader = Client::from(2, listener.local_addr());
+    let mut reader = Client::from(2, listener.local_addr().unwrap());
     reader.get("/large");
     assert_eq!(reader.receive().body.len(), LEN);
     reader.expect_service();
@@ -370,7 +370,7 @@ fn many_connections_that_read_nothing_cost_no_other_client_its_response() {
         }),
     );
     let get = |last: u8, target: &str| {
-        let mut client = Client::from(last, listener.local_addr());
+        let mut client = Client::from(last, listener.local_addr().unwrap());
         client.get(target);
         told.recv_timeout(LONG).unwrap();
         client

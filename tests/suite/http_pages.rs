@@ -73,7 +73,7 @@ fn guarded() -> HttpServer {
 #[test]
 fn a_page_is_there_for_everybody_with_its_tag() {
     let server = guarded();
-    let ask = |request: &str, fields: &[&str]| ask(server.local_addr(), request, fields);
+    let ask = |request: &str, fields: &[&str]| ask(server.local_addr().unwrap(), request, fields);
     assert_eq!(ask("GET /mcp", &[]).status, 401);
     let page = ask("GET /robots.txt", &["Origin: https://evil.example"]);
     assert_eq!((page.status, &*page.body), (200, TEXT));
@@ -107,7 +107,7 @@ fn a_page_is_there_for_everybody_with_its_tag() {
 #[test]
 fn a_page_refuses_other_methods_and_hosts() {
     let server = guarded();
-    let address = server.local_addr();
+    let address = server.local_addr().unwrap();
     for path in ["/robots.txt", "/healthz"] {
         for method in ["POST", "PUT", "DELETE", "OPTIONS"] {
             let request = format!("{method} {path}");
@@ -142,7 +142,7 @@ fn a_page_refuses_other_methods_and_hosts() {
 fn the_health_page_tells_who_still_serves() {
     let (server, address) = {
         let server = guarded();
-        let address = server.local_addr();
+        let address = server.local_addr().unwrap();
         (server, address)
     };
     for method in ["GET", "HEAD"] {
@@ -173,7 +173,7 @@ fn a_closed_service_is_not_healthy() {
         HttpLimits::default(),
     );
     let listener = listener.unwrap();
-    let address = listener.local_addr();
+    let address = listener.local_addr().unwrap();
     assert_eq!(ask(address, "GET /healthz", &[]).status, 200);
     service.close();
     let closed = ask(address, "GET /healthz", &[]);
@@ -205,7 +205,10 @@ fn a_probe_is_answered_while_all_handlers_are_busy() {
     let mut caller = Socket::open(&server);
     caller.modern("tools/call", json!({"name": "slow"}));
     has_entered.recv_timeout(LONG).unwrap();
-    assert_eq!(ask(server.local_addr(), "GET /healthz", &[]).status, 200);
+    assert_eq!(
+        ask(server.local_addr().unwrap(), "GET /healthz", &[]).status,
+        200
+    );
     go.send(()).unwrap();
     assert_eq!(caller.message().1["result"]["content"][0]["text"], "done");
 }
@@ -226,7 +229,7 @@ fn a_probe_may_use_an_address_where_names_are_listed() {
         ("10.0.0.7.evil.example", 403, 403),
     ] {
         let field = format!("Host: {host}");
-        let status = |path| ask(server.local_addr(), path, &[&field]).status;
+        let status = |path| ask(server.local_addr().unwrap(), path, &[&field]).status;
         assert_eq!(status("GET /healthz"), health, "{host}");
         assert_eq!(status("GET /a"), page, "{host}");
     }

@@ -37,11 +37,11 @@ impl Head {
 
 impl Socket {
     pub(crate) fn open(server: &HttpServer) -> Self {
-        let stream = TcpStream::connect(server.local_addr()).unwrap();
+        let stream = TcpStream::connect(server.local_addr().unwrap()).unwrap();
         stream.set_read_timeout(Some(LONG)).unwrap();
         Self {
             stream: BufReader::new(stream),
-            host: server.local_addr().to_string(),
+            host: server.local_addr().unwrap().to_string(),
         }
     }
 
@@ -149,7 +149,10 @@ fn echo() -> Server {
 #[test]
 fn both_eras_are_served_on_one_address_and_connection() {
     let server = listen(&echo());
-    assert_eq!(server.url(), format!("http://{}/mcp", server.local_addr()));
+    assert_eq!(
+        server.url(),
+        format!("http://{}/mcp", server.local_addr().unwrap())
+    );
     let mut socket = Socket::open(&server);
     socket.modern("tools/call", json!({"name": "echo", "arguments": {"a": 1}}));
     let (head, message) = socket.message();
@@ -176,7 +179,7 @@ fn both_eras_are_served_on_one_address_and_connection() {
 fn a_port_alone_is_one_of_the_loopback_address() {
     for port in ["0", ":0"] {
         let server = echo().listen_http(port, HttpOptions::new()).unwrap();
-        assert!(server.local_addr().ip().is_loopback(), "{port}");
+        assert!(server.local_addr().unwrap().ip().is_loopback(), "{port}");
     }
 }
 
@@ -386,7 +389,7 @@ fn closing_ends_streams_in_order_and_lets_calls_finish() {
     assert_eq!(caller.message().1["result"]["content"][0]["text"], "done");
     closing.join().unwrap();
     assert!(caller.is_over());
-    assert!(TcpStream::connect(server.local_addr()).is_err());
+    assert!(TcpStream::connect(server.local_addr().unwrap()).is_err());
     server.close();
 }
 

@@ -23,7 +23,7 @@ use crate::listening::{Client, limits, listen_to_all, listen_with, say, service}
 use crate::tasks_server::tool;
 
 pub(crate) fn from(last: u8, listener: &HttpListener) -> Client {
-    Client::from(last, listener.local_addr())
+    Client::from(last, listener.local_addr().unwrap())
 }
 
 /// Waits until so many connections have given way. They are counted after others have been served.
@@ -367,7 +367,7 @@ static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 impl Raw {
     pub(crate) fn from(last: u8, server: &HttpServer, fields: &str) -> Self {
         Self {
-            client: Client::from(last, server.local_addr()),
+            client: Client::from(last, server.local_addr().unwrap()),
             fields: fields.to_owned(),
         }
     }

@@ -164,6 +164,8 @@ mod http_started;
 mod http_status;
 #[cfg(feature = "http-server")]
 mod http_strict;
+#[cfg(all(unix, feature = "http-client", feature = "http-server"))]
+mod http_unix;
 mod icons;
 mod keep_alive;
 #[cfg(feature = "http-server")]

@@ -70,7 +70,7 @@ pub fn serve_stdio() -> Result<()> {
 
 pub fn serve_http() -> Result<()> {
     let listening = server()?.listen_http("127.0.0.1:0", HttpOptions::new())?;
-    println!("{}", listening.local_addr());
+    println!("{}", listening.local_addr().expect("it is a TCP socket"));
     listening.wait();
     Ok(())
 }

@@ -126,7 +126,7 @@ pub(crate) struct ProxyRequest {
     /// Serve all enabled servers of the configuration files
     #[arg(long)]
     pub(crate) all: bool,
-    /// Serve over HTTP on this port of this machine, or on this address
+    /// Serve over HTTP on this port of this machine, on this address, or on a Unix socket (unix:PATH)
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<String>,
     /// Show only tools whose names fit this pattern; may be given again

@@ -96,7 +96,8 @@ fn target(word: &str, bare: &Place) -> Result<Target, Failure> {
         return Ok(configured(word, bare));
     };
     let mut place = bare.clone();
-    if server.starts_with("http://") || server.starts_with("https://") {
+    let schemes = ["http://", "https://", "http+unix://"];
+    if schemes.iter().any(|scheme| server.starts_with(scheme)) {
         place.url = Some(server.to_owned());
     } else {
         let words = shell::words(server);
@@ -118,7 +119,10 @@ fn name_of(place: &Place) -> String {
     let name = match (&place.url, place.command.first()) {
         (Some(url), _) => {
             let host = url.split("://").nth(1).unwrap_or(url);
-            host.split(['/', ':', '?']).next().map(str::to_owned)
+            let host = host.split(['/', ':', '?']).next();
+            // Of the path of a Unix socket, the last part is the name.
+            host.and_then(|host| host.rsplit("%2F").next())
+                .map(|host| host.strip_suffix(".sock").unwrap_or(host).to_owned())
         }
         (None, Some(program)) => {
             let stem = Path::new(program).file_stem();

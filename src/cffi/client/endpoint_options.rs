@@ -181,8 +181,9 @@ actions! {
 
     /// Sets the URL of the server to connect to over HTTP.
     ///
-    /// url: http://host:port/path or https://host:port/path. An invalid URL is reported when the
-    /// client is opened.
+    /// url: http://host:port/path or https://host:port/path. For a server on a Unix socket,
+    /// http+unix:// with the percent-encoded path of the socket, then the path of the endpoint, as
+    /// in http+unix://%2Frun%2Fshop.sock/mcp. An invalid URL is reported when the client is opened.
     fn mcplink_client_options_set_url(url: *const c_char) {
         let url = name(url, "url")?.to_owned();
         options.endpoint.reach(

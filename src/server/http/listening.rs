@@ -1,6 +1,7 @@
 //! A server with its own HTTP listener.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use crate::error::{Error, Excerpt, Result};
 use crate::protocol::{LogLevel, tell};
 use crate::server::debug_fields::debug_fields;
 use crate::sync::{Condvar, Mutex};
+use crate::transport::http::unix_url;
 use crate::transport::http::{HttpLimits, HttpListener, HttpStats, Service};
 
 /// The maximum time that a closing server waits for clients to read the ends of their responses.
@@ -42,24 +44,31 @@ pub struct HttpServer {
 }
 
 impl Server {
-    /// Listens for HTTP clients on an address such as `192.0.2.1:8080`, or on a port of the
-    /// loopback address such as `8080`. If the port is 0, the system chooses a port.
+    /// Listens for HTTP clients on an address such as `192.0.2.1:8080`, on a port of the loopback
+    /// address such as `8080`, or on a Unix socket such as `unix:/run/shop.sock`. If the port is 0,
+    /// the system chooses a port.
     ///
-    /// Every client that can reach the address can send requests. Pass only a port, unless other
+    /// Every client that can reach an address can send requests. Pass only a port, unless other
     /// machines must connect. If other machines must connect, authenticate clients with
-    /// [`HttpOptions::authorization`] or [`HttpOptions::authenticate`].
+    /// [`HttpOptions::authorization`] or [`HttpOptions::authenticate`]. To a Unix socket only
+    /// processes of the same user can connect: see [`HttpListener::bind_unix`].
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when `address` is neither a port nor an
-    /// address with a port. [`ErrorKind::Io`](crate::ErrorKind::Io) when the address can't be
-    /// bound, or when the system has no descriptor or thread to spare. The errors of
-    /// [`HttpOptions::check`].
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when `address` is neither a port, nor an
+    /// address with a port, nor `unix:` with a path. [`ErrorKind::Io`](crate::ErrorKind::Io) when
+    /// the address can't be bound, or when the system has no descriptor or thread to spare. The
+    /// errors of [`HttpOptions::check`] and of [`HttpListener::bind_unix`].
     pub fn listen_http(&self, address: &str, options: HttpOptions) -> Result<HttpServer> {
+        if let Some(path) = address.strip_prefix("unix:") {
+            return HttpServer::with(self, options, |service, limits| {
+                HttpListener::bind_unix(path, service, limits)
+            });
+        }
         let (host, port) = address.rsplit_once(':').unwrap_or(("", address));
         let Ok(port) = port.parse::<u16>() else {
             return Err(Error::invalid(format!(
-                "'{}' is no address to listen on: expected a port such as '8080', or an address with a port such as '192.0.2.1:8080'",
+                "'{}' is no address to listen on: expected a port such as '8080', an address with a port such as '192.0.2.1:8080', or a Unix socket such as 'unix:/run/shop.sock'",
                 Excerpt(address)
             )));
         };
@@ -118,14 +127,18 @@ impl HttpServer {
     }
 
     /// Returns the address on which the server listens. If port 0 was requested, the address has
-    /// the port that the system chose.
-    pub fn local_addr(&self) -> SocketAddr {
+    /// the port that the system chose. Returns `None` for a Unix socket.
+    pub fn local_addr(&self) -> Option<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Returns the URL of the endpoint, for clients on this machine.
+    /// Returns the URL of the endpoint, for clients on this machine. For a Unix socket, this is an
+    /// `http+unix` URL, which [`Http::new`](crate::transport::http::Http::new) accepts.
     pub fn url(&self) -> String {
-        let mut address = self.local_addr();
+        let Some(mut address) = self.local_addr() else {
+            let socket = self.listener.socket_path().unwrap_or_else(|| Path::new(""));
+            return unix_url::written(socket, &self.path);
+        };
         // A server that listens on all addresses can be reached at the loopback address.
         match address.ip() {
             IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
@@ -189,4 +202,4 @@ impl Drop for HttpServer {
     }
 }
 
-debug_fields!(HttpServer, server, address = |it| it.local_addr());
+debug_fields!(HttpServer, server, url = |it| it.url());

@@ -38,6 +38,8 @@ pub(crate) mod http_client;
 mod listener;
 #[cfg(feature = "http-client")]
 pub(crate) mod shutdown;
+#[cfg(any(feature = "http-client", feature = "http-server"))]
+pub(crate) mod unix_url;
 
 #[cfg(feature = "http-client")]
 pub use authorizer::{

@@ -30,6 +30,8 @@ pub(crate) use system::browser;
 pub(crate) use system::poller;
 #[cfg(feature = "http-server")]
 pub(crate) use system::tcp;
+#[cfg(any(feature = "http-client", feature = "http-server"))]
+pub(crate) use system::unix_socket;
 pub(crate) use system::{
     clock, command, fd, origin, private, process, random, read, spawn, standard, thread, write,
 };

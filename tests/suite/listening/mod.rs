@@ -164,7 +164,7 @@ impl Response {
 
 impl Client {
     pub(crate) fn to(listener: &HttpListener) -> Self {
-        let stream = TcpStream::connect(listener.local_addr()).unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         stream.set_read_timeout(Some(LONG)).unwrap();
         Self {
             stream,

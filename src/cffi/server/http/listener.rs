@@ -78,19 +78,23 @@ fallible! {
 
     /// Listens for HTTP clients. Threads of the library accept and serve them.
     ///
-    /// Any client that can reach the address can send requests. If no other machine needs access,
+    /// Any client that can reach an address can send requests. If no other machine needs access,
     /// pass only a port: then only this machine has access. Authenticate clients of other machines
-    /// with mcplink_http_options_on_authenticate.
+    /// with mcplink_http_options_on_authenticate. To a Unix socket only processes of the same user
+    /// can connect, if other users can't replace files in its folder. A socket on which no process
+    /// listens is replaced; closing the listener removes the socket.
     ///
     /// options: the options, which are copied. NULL for the defaults, which accept all clients
     /// without authentication. If a setter of the options failed, this function fails with the
     /// error of that setter.
-    /// bind: an address such as "192.0.2.1:8080", or only a port of the loopback address, such as
-    /// "8080". With port 0 the system chooses a port.
+    /// bind: an address such as "192.0.2.1:8080", only a port of the loopback address, such as
+    /// "8080", or a Unix socket, such as "unix:/run/shop.sock". With port 0 the system chooses a
+    /// port.
     /// out: receives the listener, NULL on failure. The caller owns it and frees it with
     /// mcplink_listener_free, before or after the server.
     /// Returns: MCPLINK_OK; MCPLINK_E_IO when the address is not available; MCPLINK_E_INVALID for
-    /// invalid options, or when bind has no port; MCPLINK_E_CLOSED when the server was stopped.
+    /// invalid options, or when bind has neither a port nor "unix:"; MCPLINK_E_UNSUPPORTED for a
+    /// Unix socket on Windows; MCPLINK_E_CLOSED when the server was stopped.
     fn mcplink_server_listen_http(
         options: *const mcplink_http_options_t,
         bind: *const c_char,
@@ -118,9 +122,12 @@ getters! {
 
     /// Returns the port on which a listener accepts connections, also if the system chose the port.
     ///
-    /// Returns: the port.
+    /// Returns: the port; 0 for a Unix socket.
     fn mcplink_listener_port() -> u16 {
-        listener.listener.local_addr().port()
+        listener
+            .listener
+            .local_addr()
+            .map_or(0, |address| address.port())
     }
 
     /// Returns the URL of the endpoint of a listener, for clients on this machine.

@@ -25,7 +25,7 @@ impl ClientTransport {
         with: impl FnOnce(&dyn Authorizer, &OutgoingRequest<'_>) -> R,
     ) -> Option<R> {
         let authorizer = self.http.authorizer.as_deref()?;
-        let (url, server) = (uri.to_string(), self.http.url.to_string());
+        let (url, server) = (self.http.url_text(uri), self.http.url_text(&self.http.url));
         let request = OutgoingRequest {
             method: ask.method.as_str(),
             url: &url,

@@ -1,6 +1,7 @@
 //! Opens connections: resolves names, and connects directly or through a proxy.
 
 use std::net::IpAddr;
+use std::path::Path;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time;
 
@@ -27,6 +28,8 @@ pub(super) type RegisterShutdown =
 /// The name resolver and the connectors.
 pub(super) struct Dialing<R = DefaultResolver> {
     config: Config,
+    /// The path of the server's Unix socket, if it has one. Then no name is resolved.
+    unix_socket: Option<Arc<Path>>,
     names: R,
     socks: SocksConnector,
     connect_proxy: ConnectProxyConnector,
@@ -43,8 +46,11 @@ pub(super) struct Dialed {
 }
 
 impl Dialing {
-    pub(super) fn new(config: Config) -> Self {
-        Self::with_names(config, DefaultResolver::default())
+    pub(super) fn new(config: Config, unix_socket: Option<Arc<Path>>) -> Self {
+        Self {
+            unix_socket,
+            ..Self::with_names(config, DefaultResolver::default())
+        }
     }
 }
 
@@ -52,6 +58,7 @@ impl<R: Resolver> Dialing<R> {
     fn with_names(config: Config, names: R) -> Self {
         Self {
             config,
+            unix_socket: None,
             names,
             socks: SocksConnector::default(),
             connect_proxy: ConnectProxyConnector::default(),
@@ -110,6 +117,11 @@ impl<R: Resolver> Dialing<R> {
         details: &ConnectionDetails<'_>,
         socket: &OnceLock<Socket>,
     ) -> Result<Box<dyn Transport>, Error> {
+        if let Some(path) = &self.unix_socket {
+            let transport = TcpTransport::open_unix(path, details)?;
+            socket.get_or_init(|| transport.socket.clone());
+            return Ok(Box::new(transport));
+        }
         // A proxy mostly resolves the server's name itself. The connection to the proxy is made by
         // this function, too, and needs the address of the proxy.
         let is_ours = details

@@ -10,9 +10,9 @@ use ureq::http::{HeaderValue, Method, header};
 
 use super::Http;
 use super::ask::{Context, Step};
-use super::location::shown;
 use super::parking::HttpTransport;
 use super::pool::Route;
+use super::proxies::Proxies;
 use super::request::Ask;
 use super::transport::{ClientTransport, Released};
 use crate::error::{Error, ErrorKind, Result};
@@ -123,9 +123,10 @@ impl ExchangeTransport for HttpTransport {
     }
 
     fn authorization(&self) -> u64 {
-        let authorizer = self.transport.http.authorizer.as_ref();
+        let http = &self.transport.http;
+        let authorizer = http.authorizer.as_ref();
         authorizer.map_or(0, |authorizer| {
-            authorizer.generation(&self.transport.http.url.to_string())
+            authorizer.generation(&http.url_text(&http.url))
         })
     }
 
@@ -203,14 +204,29 @@ impl Transport for Http {
             let text = format!("{setting} contradicts Http::http_client: set it in that client");
             return Err(Error::new(ErrorKind::Invalid, text));
         }
+        if self.socket.is_some() && cfg!(windows) {
+            let text = "http+unix URLs are not supported on Windows";
+            return Err(Error::new(ErrorKind::Unsupported, text));
+        }
+        if self.client.is_some() && self.socket.is_some() {
+            let text = "Http::http_client contradicts an http+unix URL";
+            return Err(Error::new(ErrorKind::Invalid, text));
+        }
         let is_https = self.url.scheme_str() == Some("https");
         if is_https && self.client.is_none() && cfg!(not(feature = "tls")) {
             let text = "https needs the feature 'tls', which this build was made without";
             return Err(Error::new(ErrorKind::Unsupported, text));
         }
-        let proxy = self.proxy.of(&self.url);
+        let proxy = match (&self.socket, &self.proxy) {
+            (None, proxy) => proxy.of(&self.url),
+            (Some(_), Proxies::One(_)) => {
+                Err("Http::proxy contradicts an http+unix URL".to_owned())
+            }
+            (Some(_), _) => Ok(None),
+        };
         let route = Route {
             connect_timeout: self.connect_timeout,
+            socket: self.socket.clone(),
             proxy: proxy.map_err(|why| Error::new(ErrorKind::Invalid, why))?,
             #[cfg(feature = "tls")]
             tls: self.tls.config(),
@@ -231,10 +247,10 @@ impl Transport for Http {
     /// the query.
     fn address(&self) -> Option<String> {
         let Some(query) = self.url.query() else {
-            return Some(shown(&self.url));
+            return Some(self.shown());
         };
         let mut hasher = DefaultHasher::new();
         query.hash(&mut hasher);
-        Some(format!("{}?{:x}", shown(&self.url), hasher.finish()))
+        Some(format!("{}?{:x}", self.shown(), hasher.finish()))
     }
 }

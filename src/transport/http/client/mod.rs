@@ -58,6 +58,7 @@ pub(crate) mod tls;
 mod transport;
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -67,13 +68,13 @@ use ureq::http::{HeaderName, HeaderValue, Uri};
 
 #[cfg(feature = "auth")]
 pub(crate) use self::content::foreign_encoding;
-use self::location::shown;
 use self::proxies::Proxies;
 #[cfg(feature = "auth")]
 pub(crate) use self::retry_after::tell_wait;
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::transport::http::authorizer::{Authorizer, Bearer};
 use crate::transport::http::http_client::HttpClient;
+use crate::transport::http::unix_url;
 
 /// The transport to a server that is reached over HTTP.
 ///
@@ -98,7 +99,9 @@ use crate::transport::http::http_client::HttpClient;
 /// ```
 #[derive(Clone)]
 pub struct Http {
+    /// The server's URL. For a server on a Unix socket, its host is `localhost`.
     url: Uri,
+    socket: Option<Arc<Path>>,
     headers: Vec<(HeaderName, HeaderValue)>,
     authorizer: Option<Arc<dyn Authorizer>>,
     client: Option<Arc<dyn HttpClient>>,
@@ -129,17 +132,31 @@ const OURS: [&str; 10] = [
 ];
 
 impl Http {
-    /// Creates the transport to the server at an `http` or `https` URL.
+    /// Creates the transport to the server at an `http` or `https` URL, or to a server on a Unix
+    /// socket. The URL of such a server is `http+unix://`, the percent-encoded path of the socket,
+    /// and the path of the endpoint: `http+unix://%2Frun%2Fshop.sock/mcp`. Its requests have the
+    /// host name `localhost`. They use no proxy and can't be combined with a login (OAuth).
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Invalid`] when `url` is not an HTTP URL, or contains a user name or password:
-    /// credentials belong in a header field. In a build without the feature `tls`, connecting to an
-    /// `https` URL fails with [`ErrorKind::Unsupported`] unless [`http_client`](Self::http_client)
-    /// is set.
+    /// credentials belong in a header field.
+    ///
+    /// Connecting fails with [`ErrorKind::Unsupported`] on Windows for an `http+unix` URL, and in a
+    /// build without the feature `tls` for an `https` URL, unless
+    /// [`http_client`](Self::http_client) is set.
     pub fn new(url: &str) -> Result<Self> {
         let invalid = |why: &str| Err(Error::new(ErrorKind::Invalid, format!("the URL {why}")));
-        let Ok(uri) = url.parse::<Uri>() else {
+        let unix = unix_url::parsed(url);
+        if unix.as_ref().is_some_and(|(socket, _)| !socket.has_root()) {
+            return invalid(
+                "names no Unix socket: expected http+unix://, the percent-encoded absolute path of the socket, and the path of the endpoint",
+            );
+        }
+        let on_localhost = unix
+            .as_ref()
+            .map(|(_, rest)| format!("http://localhost{rest}"));
+        let Ok(uri) = on_localhost.as_deref().unwrap_or(url).parse::<Uri>() else {
             return invalid("can't be read: expected http://host:port/path");
         };
         if uri.scheme() != Some(&Scheme::HTTP) && uri.scheme() != Some(&Scheme::HTTPS) {
@@ -157,6 +174,7 @@ impl Http {
         }
         Ok(Self {
             url: uri,
+            socket: unix.map(|(socket, _)| socket.into()),
             headers: Vec::new(),
             authorizer: None,
             client: None,
@@ -338,6 +356,25 @@ impl Http {
         is_proxied.then_some("Http::proxy")
     }
 
+    /// Returns the text of a URL of this server, with its query.
+    fn url_text(&self, url: &Uri) -> String {
+        match &self.socket {
+            Some(socket) => {
+                let rest = url.path_and_query().map_or("/", |rest| rest.as_str());
+                unix_url::written(socket, rest)
+            }
+            None => url.to_string(),
+        }
+    }
+
+    /// Returns the server's URL, as texts show it.
+    fn shown(&self) -> String {
+        match &self.socket {
+            Some(socket) => unix_url::written(socket, self.url.path()),
+            None => location::shown(&self.url),
+        }
+    }
+
     fn with_fault(mut self, text: String) -> Self {
         self.fault
             .get_or_insert_with(|| Error::new(ErrorKind::Invalid, text));
@@ -349,7 +386,7 @@ impl fmt::Debug for Http {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = self.headers.iter().map(|(name, _)| name.as_str());
         f.debug_struct("Http")
-            .field("url", &shown(&self.url))
+            .field("url", &self.shown())
             .field("headers", &names.collect::<Vec<_>>())
             .field("has_authorizer", &self.authorizer.is_some())
             .field("has_http_client", &self.client.is_some())

@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
+use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -44,6 +45,8 @@ pub(super) const USER_AGENT: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("C
 #[derive(Clone)]
 pub(super) struct Route {
     pub(super) connect_timeout: Duration,
+    /// The path of the server's Unix socket, if it has one.
+    pub(super) socket: Option<Arc<Path>>,
     pub(super) proxy: Option<Proxy>,
     #[cfg(feature = "tls")]
     pub(super) tls: TlsConfig,
@@ -97,12 +100,12 @@ impl Pool {
     }
 
     pub(super) fn new(route: Route, client: Option<Arc<dyn HttpClient>>) -> Self {
-        let connect_timeout = route.connect_timeout;
+        let (connect_timeout, socket) = (route.connect_timeout, route.socket.clone());
         Self {
             client,
             free: Mutex::default(),
             connect_timeout,
-            dialing: Arc::new(Dialing::new(route.config())),
+            dialing: Arc::new(Dialing::new(route.config(), socket)),
         }
     }
 
@@ -303,6 +306,9 @@ fn is_before_sending(error: &Error) -> bool {
                     | Io::NetworkDown
                     | Io::AddrNotAvailable
                     | Io::NotConnected
+                    // Of a Unix socket.
+                    | Io::NotFound
+                    | Io::PermissionDenied
             ) || error.to_string().starts_with(LOOKUP_FAILED)
         }
         _ => false,

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -11,6 +12,8 @@ use ureq::unversioned::transport::{
     Buffers, ConnectionDetails, LazyBuffers, NextTimeout, ShutdownHandle, Transport,
 };
 use ureq::{Error, Timeout};
+
+use crate::transport::sys::unix_socket;
 
 /// The minimum time for connecting to one address of a host that has several.
 const MIN_PER_ADDRESS: Duration = Duration::from_millis(10);
@@ -72,20 +75,7 @@ impl TcpTransport {
             match connect(address, span.max(MIN_PER_ADDRESS)) {
                 Ok(stream) => {
                     stream.set_nodelay(details.config.no_delay())?;
-                    let socket = Socket {
-                        stream: Arc::new(stream),
-                        is_polled: Arc::default(),
-                    };
-                    (details.register_shutdown)(shutdown_handle(&socket))?;
-                    let config = details.config;
-                    return Ok(Self {
-                        socket,
-                        buffers: LazyBuffers::new(
-                            config.input_buffer_size(),
-                            config.output_buffer_size(),
-                        ),
-                        timeouts: [None; 2],
-                    });
+                    return Self::over(stream, details);
                 }
                 Err(error) if error.kind() == io::ErrorKind::TimedOut => {
                     failure = Error::Timeout(details.timeout.reason);
@@ -95,6 +85,29 @@ impl TcpTransport {
             }
         }
         Err(failure)
+    }
+
+    /// Connects to a Unix socket.
+    pub(super) fn open_unix(path: &Path, details: &ConnectionDetails<'_>) -> Result<Self, Error> {
+        let reason = details.timeout.reason;
+        let stream = unix_socket::connect(path, *details.timeout.after)
+            .map_err(|error| timed_out(error, reason))?;
+        Self::over(stream, details)
+    }
+
+    /// Creates the transport over a connected socket.
+    fn over(stream: TcpStream, details: &ConnectionDetails<'_>) -> Result<Self, Error> {
+        let socket = Socket {
+            stream: Arc::new(stream),
+            is_polled: Arc::default(),
+        };
+        (details.register_shutdown)(shutdown_handle(&socket))?;
+        let config = details.config;
+        Ok(Self {
+            socket,
+            buffers: LazyBuffers::new(config.input_buffer_size(), config.output_buffer_size()),
+            timeouts: [None; 2],
+        })
     }
 }
 

@@ -8,7 +8,6 @@ use ureq::http::{HeaderMap, HeaderName, HeaderValue, Uri};
 
 use super::Http;
 use super::cookies::Cookies;
-use super::location::shown;
 use super::pool::{Pool, Route};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Mutex;
@@ -73,7 +72,7 @@ impl ClientTransport {
 
     /// Returns the server's URL, as texts show it.
     pub(super) fn peer(&self) -> String {
-        shown(&self.http.url)
+        self.http.shown()
     }
 
     /// Returns the number of the current session, or `None` without a session.
@@ -135,7 +134,7 @@ impl fmt::Debug for ClientTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.state.lock();
         f.debug_struct("ClientTransport")
-            .field("peer", &shown(&self.http.url))
+            .field("peer", &self.peer())
             .field("lanes", &self.lanes)
             .field("has_session", &state.session.is_some())
             .finish_non_exhaustive()

@@ -56,7 +56,9 @@ mod worker;
 mod workers;
 
 use std::fmt;
+use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::{JoinHandle, ThreadId};
@@ -68,12 +70,13 @@ use self::connection::{Connection, Doing};
 use self::poller::Loop;
 use self::shared::{LISTENER, Shared};
 use super::Service;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Mutex;
 use crate::transport::Stack;
 use crate::transport::sys::origin::Origin;
 use crate::transport::sys::poller::{Poller, Registered};
 use crate::transport::sys::tcp;
+use crate::transport::sys::unix_socket::{self, SocketFile};
 
 /// The time that a shutdown waits after its drain time for workers that are still in the service.
 const LAST: Duration = Duration::from_secs(1);
@@ -97,7 +100,7 @@ const LONGEST: Duration = Duration::from_secs(24 * 3600);
 /// // `Server::listen_http` does this. A custom service can also serve other paths.
 /// let service = Server::builder("clock", "1.0").build()?.http_service(HttpOptions::new());
 /// let listener = HttpListener::bind("127.0.0.1:0", Arc::new(service), HttpLimits::default())?;
-/// assert!(listener.local_addr().port() > 0);
+/// assert!(listener.local_addr().is_some_and(|address| address.port() > 0));
 /// listener.shutdown(Duration::from_secs(5));
 /// # Ok::<(), mcplink::Error>(())
 /// ```
@@ -108,6 +111,10 @@ pub struct HttpListener {
     poller: Mutex<Option<JoinHandle<()>>>,
     poller_id: ThreadId,
     origin: Origin,
+    /// The path of the socket, if it is a Unix socket.
+    path: Option<PathBuf>,
+    /// The file of a Unix socket that this listener made, until it closes.
+    file: Mutex<Option<SocketFile>>,
 }
 
 impl fmt::Debug for HttpListener {
@@ -138,7 +145,50 @@ impl HttpListener {
         Self::on(listener, service, limits)
     }
 
-    /// Serves requests on a socket that already listens, for example a socket passed by systemd.
+    /// Listens on a Unix socket at `path` and serves requests with `service`. No other machine can
+    /// send requests, and no web page.
+    ///
+    /// The socket gets mode 600 before it accepts connections: only processes of the same user can
+    /// connect. Choose a folder in which other users can't replace files. A socket on which no
+    /// process listens is replaced, such as one that a killed process has left. Closing the
+    /// listener removes the file. In requests, [`HttpRequest::remote`](super::HttpRequest::remote)
+    /// is the loopback address with port 0, and [`HttpRequest::local`](super::HttpRequest::local)
+    /// is `None`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) when a process listens on the socket, when the file
+    /// at `path` is no socket, when the path is longer than the system allows (about 100 bytes), or
+    /// when the system has no descriptor or thread left.
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) on Windows.
+    pub fn bind_unix(
+        path: impl AsRef<Path>,
+        service: Arc<dyn Service>,
+        limits: HttpLimits,
+    ) -> Result<Self> {
+        let path = path.as_ref();
+        if cfg!(windows) {
+            let text = "Unix sockets are not supported on Windows";
+            return Err(Error::new(ErrorKind::Unsupported, text));
+        }
+        let bound = unix_socket::listen(path);
+        let (listener, file) = bound
+            .map_err(|error| Error::io(format_args!("listening on '{}'", path.display()), error))?;
+        match Self::with(listener, service, limits) {
+            Ok(mut listener) => {
+                *listener.file.get_mut() = Some(file);
+                Ok(listener)
+            }
+            Err(error) => {
+                file.remove();
+                Err(error)
+            }
+        }
+    }
+
+    /// Serves requests on a socket that already listens, for example a socket passed by systemd. On
+    /// Unix systems it may be a Unix socket: `TcpListener::from(OwnedFd::from(unix_listener))`. The
+    /// file of such a socket stays when the listener closes.
     ///
     /// The socket becomes non-blocking, also for other processes that share it.
     ///
@@ -150,16 +200,24 @@ impl HttpListener {
         service: Arc<dyn Service>,
         limits: HttpLimits,
     ) -> Result<Self> {
+        let listener = tcp::Listener::try_from(listener).map_err(unprepared)?;
+        Self::with(listener, service, limits)
+    }
+
+    fn with(
+        listener: tcp::Listener,
+        service: Arc<dyn Service>,
+        limits: HttpLimits,
+    ) -> Result<Self> {
         let prepared = (|| {
-            let local = listener.local_addr()?;
-            listener.set_nonblocking(true)?;
+            let (local, path) = (listener.local(), listener.path());
+            listener.set_nonblocking()?;
             let poller = Arc::new(Poller::new()?);
             let listener = Registered::new(listener, Arc::clone(&poller), LISTENER)?;
             listener.arm(true, false)?;
-            Ok((local, poller, listener))
+            Ok((local, path, poller, listener))
         })();
-        let (local, poller, listener) =
-            prepared.map_err(|error| Error::io("preparing the HTTP listener", error))?;
+        let (local, path, poller, listener) = prepared.map_err(unprepared)?;
         let shared = Arc::new(Shared::new(service, limits, local, poller));
         let work = Loop::new(Arc::clone(&shared), listener);
         let threads = &shared.limits.threads;
@@ -169,13 +227,21 @@ impl HttpListener {
             poller_id: thread.thread().id(),
             poller: Mutex::new(Some(thread)),
             origin: Origin::here(),
+            path,
+            file: Mutex::default(),
         })
     }
 
     /// Returns the address that the listener is bound to. If the requested port was 0, the address
-    /// contains the port that the system chose.
-    pub fn local_addr(&self) -> SocketAddr {
+    /// contains the port that the system chose. Returns `None` for a Unix socket.
+    pub fn local_addr(&self) -> Option<SocketAddr> {
         self.shared.local
+    }
+
+    /// Returns the path of the Unix socket that the listener is bound to. Returns `None` for a TCP
+    /// socket, and for a Unix socket without a path.
+    pub fn socket_path(&self) -> Option<&Path> {
+        self.path.as_deref()
     }
 
     /// Returns the current counts of connections, requests and refusals.
@@ -224,8 +290,19 @@ impl HttpListener {
         if std::thread::current().id() == self.poller_id {
             return;
         }
-        self.shared.close_until(until + LONGEST);
+        self.begin_to_close(until + LONGEST);
         self.shared.wait_for_end(until);
+    }
+
+    fn begin_to_close(&self, deadline: Instant) {
+        // From here on, a new server can take the path. In a forked child, the file belongs to the
+        // parent process.
+        if self.origin.is_here()
+            && let Some(file) = self.file.lock().take()
+        {
+            file.remove();
+        }
+        self.shared.close_until(deadline);
     }
 
     /// Closes the listener: it accepts no more connections and closes idle connections at once.
@@ -241,7 +318,7 @@ impl HttpListener {
     pub fn shutdown(&self, drain: Duration) {
         let now = Instant::now();
         let deadline = now.checked_add(drain.min(LONGEST)).unwrap_or(now);
-        self.shared.close_until(deadline);
+        self.begin_to_close(deadline);
         let own = usize::from(worker::is_of(&self.shared));
         if std::thread::current().id() == self.poller_id {
             return;
@@ -257,6 +334,10 @@ impl HttpListener {
             self.shared.worker_threads.join();
         }
     }
+}
+
+fn unprepared(error: io::Error) -> Error {
+    Error::io("preparing the HTTP listener", error)
 }
 
 impl Drop for HttpListener {

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -44,7 +44,7 @@ const AT_ONCE: usize = 64;
 /// The state of the poller thread.
 pub(super) struct Loop {
     shared: Arc<Shared<Connection>>,
-    listener: Option<Registered<TcpListener>>,
+    listener: Option<Registered<tcp::Listener>>,
     /// The key of the next connection. Keys are never reused, so a late event can't reach another
     /// connection.
     next_key: usize,
@@ -64,7 +64,10 @@ pub(super) struct Loop {
 }
 
 impl Loop {
-    pub(super) fn new(shared: Arc<Shared<Connection>>, listener: Registered<TcpListener>) -> Self {
+    pub(super) fn new(
+        shared: Arc<Shared<Connection>>,
+        listener: Registered<tcp::Listener>,
+    ) -> Self {
         Self {
             shared,
             listener: Some(listener),
@@ -229,7 +232,7 @@ impl Loop {
                 return;
             };
             match listener.get().accept() {
-                Ok((stream, _)) => self.welcome(stream),
+                Ok((stream, remote)) => self.welcome(stream, remote),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if is_of_one_connection(&error) => {}
                 Err(error) if fd::is_exhausted(&error) && self.displace_first() => {}
@@ -248,11 +251,8 @@ impl Loop {
         }
     }
 
-    fn welcome(&mut self, stream: TcpStream) {
+    fn welcome(&mut self, stream: TcpStream, remote: SocketAddr) {
         self.shared.accepted.fetch_add(1, Ordering::Relaxed);
-        let Ok(remote) = stream.peer_addr() else {
-            return;
-        };
         let client = Client::at(remote.ip());
         let has_place = self.make_room(&client);
         if !has_place && self.shared.table.turned_away() >= TURNED_AWAY {
@@ -324,7 +324,9 @@ impl Loop {
     fn prepare(&self, stream: TcpStream, remote: SocketAddr, key: usize) -> io::Result<Connection> {
         // On some systems the accepted socket inherits the non-blocking mode.
         stream.set_nonblocking(false)?;
-        stream.set_nodelay(true)?;
+        if self.shared.local.is_some() {
+            stream.set_nodelay(true)?;
+        }
         stream.set_read_timeout(Some(ready_set::LINGER))?;
         tcp::prepare(&stream)?;
         let socket = Registered::new(stream, Arc::clone(&self.shared.poller), key)?;

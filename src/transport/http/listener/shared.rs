@@ -27,7 +27,7 @@ pub(super) struct Shared<C> {
     pub(super) service: Arc<dyn Service>,
     pub(super) limits: HttpLimits,
     /// The address of the listening socket.
-    pub(super) local: SocketAddr,
+    pub(super) local: Option<SocketAddr>,
     pub(super) poller: Arc<Poller>,
     /// The worker pool.
     pub(super) workers: Workers<Arc<C>>,
@@ -94,7 +94,7 @@ impl<C> Shared<C> {
     pub(super) fn new(
         service: Arc<dyn Service>,
         limits: HttpLimits,
-        local: SocketAddr,
+        local: Option<SocketAddr>,
         poller: Arc<Poller>,
     ) -> Self {
         let reserve = match limits.reserve_percent {

@@ -331,7 +331,7 @@ fn request<'a>(
 ) -> HttpRequest<'a> {
     HttpRequest::new(head.method(bytes), head.target(bytes))
         .headers(fields)
-        .addresses(Some(conn.local()), Some(conn.remote))
+        .addresses(conn.local(), Some(conn.remote))
 }
 
 fn serve(

@@ -2,8 +2,10 @@
 
 use std::io;
 use std::mem;
-use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
-use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
 use std::ptr;
 use std::time::Instant;
 
@@ -19,6 +21,74 @@ pub(crate) fn listen(address: impl ToSocketAddrs) -> io::Result<TcpListener> {
     // SAFETY: the descriptor is open. If the call fails, the queue stays as it is.
     unsafe { libc::listen(listener.as_raw_fd(), 4096) };
     Ok(listener)
+}
+
+/// A socket that accepts connections: a TCP socket or a Unix socket.
+#[derive(Debug)]
+pub(crate) enum Listener {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+impl Listener {
+    /// Returns the address of a TCP socket.
+    pub(crate) fn local(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Tcp(listener) => listener.local_addr().ok(),
+            Self::Unix(_) => None,
+        }
+    }
+
+    /// Returns the path of a Unix socket, if it has one.
+    pub(crate) fn path(&self) -> Option<PathBuf> {
+        match self {
+            Self::Tcp(_) => None,
+            Self::Unix(listener) => Some(listener.local_addr().ok()?.as_pathname()?.to_owned()),
+        }
+    }
+
+    /// Accepts a connection. Returns the address of the client too. For a client of a Unix socket,
+    /// this is the loopback address without a port.
+    pub(crate) fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
+        match self {
+            Self::Tcp(listener) => listener.accept(),
+            Self::Unix(listener) => {
+                let (stream, _) = listener.accept()?;
+                let client = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+                Ok((OwnedFd::from(stream).into(), client))
+            }
+        }
+    }
+
+    pub(crate) fn set_nonblocking(&self) -> io::Result<()> {
+        match self {
+            Self::Tcp(listener) => listener.set_nonblocking(true),
+            Self::Unix(listener) => listener.set_nonblocking(true),
+        }
+    }
+}
+
+impl TryFrom<TcpListener> for Listener {
+    type Error = io::Error;
+
+    /// Finds out the kind of a socket of the host, since a Unix socket can have this type too.
+    fn try_from(listener: TcpListener) -> io::Result<Self> {
+        let Err(error) = listener.local_addr() else {
+            return Ok(Self::Tcp(listener));
+        };
+        let listener = UnixListener::from(OwnedFd::from(listener));
+        listener.local_addr().map_err(|_| error)?;
+        Ok(Self::Unix(listener))
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tcp(listener) => listener.as_fd(),
+            Self::Unix(listener) => listener.as_fd(),
+        }
+    }
 }
 
 /// Prepares a socket for [`send`], so that a send raises no SIGPIPE.

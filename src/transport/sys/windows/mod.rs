@@ -22,4 +22,6 @@ pub(crate) mod standard;
 #[cfg(feature = "http-server")]
 pub(crate) mod tcp;
 pub(crate) mod thread;
+#[cfg(any(feature = "http-client", feature = "http-server"))]
+pub(crate) mod unix_socket;
 pub(crate) mod write;

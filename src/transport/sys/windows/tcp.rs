@@ -1,8 +1,9 @@
 //! Non-blocking TCP sockets with short waits.
 
 use std::io;
-use std::net::{Shutdown, TcpStream};
-use std::os::windows::io::AsRawSocket;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::windows::io::{AsRawSocket, AsSocket, BorrowedSocket};
+use std::path::PathBuf;
 use std::ptr;
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,44 @@ use super::sockets::{self, set_option, succeeded};
 
 /// The maximum number of parts of one [`send`].
 pub(crate) const MAX_PARTS: usize = 4;
+
+/// A socket that accepts connections.
+#[derive(Debug)]
+pub(crate) struct Listener(TcpListener);
+
+impl Listener {
+    /// Returns the address of the socket.
+    pub(crate) fn local(&self) -> Option<SocketAddr> {
+        self.0.local_addr().ok()
+    }
+
+    /// Returns the path of a Unix socket. On this system there is none.
+    pub(crate) fn path(&self) -> Option<PathBuf> {
+        None
+    }
+
+    pub(crate) fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
+        self.0.accept()
+    }
+
+    pub(crate) fn set_nonblocking(&self) -> io::Result<()> {
+        self.0.set_nonblocking(true)
+    }
+}
+
+impl TryFrom<TcpListener> for Listener {
+    type Error = io::Error;
+
+    fn try_from(listener: TcpListener) -> io::Result<Self> {
+        Ok(Self(listener))
+    }
+}
+
+impl AsSocket for Listener {
+    fn as_socket(&self) -> BorrowedSocket<'_> {
+        self.0.as_socket()
+    }
+}
 
 /// Prepares a socket for the functions of this module: makes it non-blocking. On this system no
 /// single call can be made non-blocking.

@@ -295,7 +295,7 @@ impl Connection {
             timed: None,
         };
         let local = socket.get().local_addr().ok();
-        let elsewhere = local.filter(|local| *local != shared.local);
+        let elsewhere = local.filter(|local| Some(*local) != shared.local);
         Self {
             elsewhere: elsewhere.map(Box::new),
             socket,
@@ -312,12 +312,9 @@ impl Connection {
         Client::at(self.remote.ip())
     }
 
-    /// Returns the local address of the connection.
-    pub(super) fn local(&self) -> SocketAddr {
-        self.elsewhere
-            .as_deref()
-            .copied()
-            .unwrap_or(self.shared.local)
+    /// Returns the local address of the connection. Returns `None` for a Unix socket.
+    pub(super) fn local(&self) -> Option<SocketAddr> {
+        self.elsewhere.as_deref().copied().or(self.shared.local)
     }
 
     pub(super) fn is_closing(&self) -> bool {

@@ -1,0 +1,191 @@
+//! Unix sockets that carry HTTP. Their streams have the type of a TCP stream.
+//!
+//! The standard library's functions for a TCP stream work with every connected socket, except those
+//! that read an address or set an option of TCP.
+
+use std::io;
+use std::mem;
+use std::net::TcpStream;
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::fd;
+
+#[cfg(feature = "http-server")]
+pub(crate) use self::listening::{SocketFile, listen};
+
+/// Connects to the socket at a path. Fails with `TimedOut` if the connection is not made within
+/// `span`, because the server accepts no connections.
+pub(crate) fn connect(path: &Path, span: Duration) -> io::Result<TcpStream> {
+    let (address, len) = address(path)?;
+    let stream = TcpStream::from(socket()?);
+    let deadline = Instant::now().checked_add(span);
+    loop {
+        let now = Instant::now();
+        let left = deadline.map_or(span, |deadline| deadline.saturating_duration_since(now));
+        // This time also applies to the connect call.
+        stream.set_write_timeout(Some(left.max(Duration::from_millis(1))))?;
+        // SAFETY: the descriptor is open, and the length is that of the address.
+        let connected =
+            unsafe { libc::connect(stream.as_raw_fd(), (&raw const address).cast(), len) };
+        match fd::check(connected) {
+            Ok(_) => break,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    stream.set_write_timeout(None)?;
+    Ok(stream)
+}
+
+fn socket() -> io::Result<OwnedFd> {
+    #[cfg(not(target_vendor = "apple"))]
+    const KIND: libc::c_int = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
+    #[cfg(target_vendor = "apple")]
+    const KIND: libc::c_int = libc::SOCK_STREAM;
+    // SAFETY: the call has no further conditions.
+    let raw = fd::check(unsafe { libc::socket(libc::AF_UNIX, KIND, 0) })?;
+    // SAFETY: the call just made the descriptor, and no other code knows it.
+    let socket = unsafe { OwnedFd::from_raw_fd(raw) };
+    #[cfg(target_vendor = "apple")]
+    // SAFETY: the descriptor is open.
+    fd::check(unsafe { libc::fcntl(raw, libc::F_SETFD, libc::FD_CLOEXEC) })?;
+    fd::private(socket)
+}
+
+/// Returns the address of the socket at a path, with its length.
+fn address(path: &Path) -> io::Result<(libc::sockaddr_un, libc::socklen_t)> {
+    // SAFETY: an address is plain data, for which zeros are valid.
+    let mut address: libc::sockaddr_un = unsafe { mem::zeroed() };
+    let bytes = path.as_os_str().as_bytes();
+    // A zero byte ends the path.
+    let max = address.sun_path.len() - 1;
+    if bytes.is_empty() || bytes.contains(&0) || bytes.len() > max {
+        let text = format!("the path of a socket has 1 to {max} bytes and no zero byte");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    }
+    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
+    for (to, from) in address.sun_path.iter_mut().zip(bytes) {
+        *to = *from as libc::c_char;
+    }
+    let len = mem::offset_of!(libc::sockaddr_un, sun_path) + bytes.len() + 1;
+    Ok((address, len as libc::socklen_t))
+}
+
+#[cfg(feature = "http-server")]
+mod listening {
+    use std::fs::{self, File, Permissions, TryLockError};
+    use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
+    use std::os::unix::net::UnixListener;
+    use std::path::PathBuf;
+    use std::thread;
+
+    use super::super::tcp::Listener;
+    use super::*;
+
+    /// The maximum wait for other processes that create or replace a socket in the same folder.
+    const LOCK_WAIT: Duration = Duration::from_secs(2);
+    /// The maximum wait for an answer of the process that listens at a path.
+    const PROBE: Duration = Duration::from_secs(1);
+
+    /// The file of a socket that listens.
+    #[derive(Debug)]
+    pub(crate) struct SocketFile {
+        path: PathBuf,
+        device: u64,
+        inode: u64,
+    }
+
+    impl SocketFile {
+        /// Removes the file, unless another file has replaced it.
+        pub(crate) fn remove(self) {
+            let is_ours =
+                |file: &fs::Metadata| (file.dev(), file.ino()) == (self.device, self.inode);
+            if fs::symlink_metadata(&self.path).is_ok_and(|file| is_ours(&file)) {
+                // If the file can't be removed, the next server at this path replaces it.
+                _ = fs::remove_file(&self.path);
+            }
+        }
+    }
+
+    /// Listens on a new socket at a path. Only the user may connect to the socket: its mode is 600
+    /// before it accepts the first connection.
+    ///
+    /// Replaces a socket on which no process listens. Fails with `AddrInUse` if a process listens
+    /// on it, and with `AlreadyExists` if the file at the path is no socket.
+    pub(crate) fn listen(path: &Path) -> io::Result<(Listener, SocketFile)> {
+        // Between the check and the replacement, no other process may replace the socket.
+        let _locked = lock_folder(path)?;
+        match bind(path) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                check_unused(path)?;
+                fs::remove_file(path)?;
+                bind(path)
+            }
+            bound => bound,
+        }
+    }
+
+    /// Locks the folder of a file until the result is dropped.
+    fn lock_folder(path: &Path) -> io::Result<File> {
+        let folder = path.parent().filter(|folder| *folder != Path::new(""));
+        let folder = File::open(folder.unwrap_or_else(|| Path::new(".")))?;
+        let deadline = Instant::now() + LOCK_WAIT;
+        loop {
+            match folder.try_lock() {
+                Ok(()) => return Ok(folder),
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                    thread::sleep(Duration::from_millis(5));
+                }
+                Err(TryLockError::WouldBlock) => {
+                    let text = "another process locks the folder of the socket";
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+                }
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+        }
+    }
+
+    /// Fails if the file at a path is no socket, or if a process listens on it.
+    fn check_unused(path: &Path) -> io::Result<()> {
+        if !fs::symlink_metadata(path)?.file_type().is_socket() {
+            let text = "the file exists and is no socket";
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
+        }
+        match connect(path, PROBE) {
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
+            Err(error) if error.kind() != io::ErrorKind::TimedOut => Err(error),
+            _ => Err(io::ErrorKind::AddrInUse.into()),
+        }
+    }
+
+    fn bind(path: &Path) -> io::Result<(Listener, SocketFile)> {
+        let (address, len) = address(path)?;
+        let socket = socket()?;
+        // SAFETY: the descriptor is open, and the length is that of the address.
+        fd::check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), len) })?;
+        let listening = fs::set_permissions(path, Permissions::from_mode(0o600)).and_then(|()| {
+            // SAFETY: the descriptor is open.
+            fd::check(unsafe { libc::listen(socket.as_raw_fd(), 4096) })?;
+            fs::symlink_metadata(path)
+        });
+        let file = match listening {
+            Ok(file) => file,
+            Err(error) => {
+                _ = fs::remove_file(path);
+                return Err(error);
+            }
+        };
+        let file = SocketFile {
+            path: path.to_owned(),
+            device: file.dev(),
+            inode: file.ino(),
+        };
+        Ok((Listener::Unix(UnixListener::from(socket)), file))
+    }
+}
