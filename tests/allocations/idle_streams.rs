@@ -20,7 +20,7 @@ type Open = fn(SocketAddr) -> TcpStream;
 #[test]
 fn an_idle_stream_takes_little_memory() {
     let alone = Alone::begin(usize::MAX);
-    for (open, most) in [(open_modern as Open, 1200), (open_legacy as Open, 2450)] {
+    for (open, most) in [(open_modern as Open, 1100), (open_legacy as Open, 2340)] {
         let server = Server::builder("idle", "1")
             .tool("nothing", "Does nothing", |_: Value, _: &Context| "")
             .build()

@@ -67,7 +67,9 @@ impl Connection {
         if state.owner != Owner::Worker {
             return NextOwner::Over;
         }
-        if state.exchange.is_some() {
+        if let Some(exchange) = &mut state.exchange {
+            // The worker gives its permit back now. An open stream does not keep the memory.
+            exchange.permit = None;
             state.owner = Owner::Exchange;
             self.set_rank(&mut state, None);
             state.intake = (!intake.is_empty()).then(|| Box::new(intake.take()));
