@@ -227,7 +227,7 @@ object! {
     /// use mcplink::schema::Completion;
     ///
     /// // A server that asks a database for the first values, and for the number of all values.
-    /// let completion = Completion::new(["Nairobi", "Naivasha"]).total(17_u64).has_more(true);
+    /// let completion = Completion::new(["Nairobi", "Naivasha"]).total(17).has_more(true);
     /// assert_eq!(completion.values.len(), 2);
     ///
     /// // Longer lists are cut.

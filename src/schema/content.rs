@@ -31,7 +31,7 @@ use crate::jsonrpc::text::write_string;
 /// let blocks = [
 ///     ContentBlock::text("a cat"),
 ///     ContentBlock::image(b"...", "image/png"),
-///     ContentBlock::resource_link(ResourceLink::new("file:///cat.png", "cat.png").size(3_u64)),
+///     ContentBlock::resource_link(ResourceLink::new("file:///cat.png", "cat.png").size(3)),
 ///     ContentBlock::embedded(ResourceContents::text("file:///cat.txt", "meow")),
 /// ];
 /// let json = serde_json::to_string(&blocks[0])?;

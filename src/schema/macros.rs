@@ -115,13 +115,13 @@ macro_rules! list_result {
                 pub result_type: Option<$crate::schema::ResultType>
                     = "resultType" [since V2026_07_28 or $crate::schema::ResultType::Complete],
                 /// The entries of this page.
-                pub $field: Vec<$item> $(= $wire)? as $crate::schema::object::OrNull [fit],
+                pub $field: Vec<$item> $(= $wire)? as OrNull [fit],
                 /// The cursor of the next page; absent on the last page. An empty text is a valid
                 /// cursor.
                 pub next_cursor?: String = "nextCursor",
                 /// The time for which the page stays fresh, in milliseconds.
                 pub ttl_ms: Option<u64>
-                    = "ttlMs" as $crate::schema::json::Count [since V2026_07_28 or 0],
+                    = "ttlMs" as Count [since V2026_07_28 or 0],
                 /// Whether users may share the cached page. All pages of a list have the same
                 /// value.
                 pub cache_scope: Option<$crate::schema::CacheScope>

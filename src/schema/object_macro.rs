@@ -54,7 +54,7 @@ macro_rules! object {
             $(
                 $(#[$doc:meta])*
                 $vis:vis $field:ident $(?: $optional:ty)? $(: $type:ty)?
-                    $(= $wire:literal)? $(as $form:ty)? $([$($fit:tt)+])?
+                    $(= $wire:literal)? $(as $form:ident)? $([$($fit:tt)+])?
             ),*
             $(, ..$extra:ident)? $(,)? $(; $misfits:ident)?
         }
@@ -81,7 +81,7 @@ macro_rules! object {
 
         impl $name {
             $(setter! {
-                $field $($optional)?
+                $field $($optional)? $(as $form)?
                 => $(#[$doc])* $(#[doc = revisions!($($fit)+)])?
             })*
             constructors! { [$($field)* $($extra)? $($misfits)?] $($constructors)* }
@@ -100,16 +100,26 @@ macro_rules! object {
 
 /// Defines the chained setter of an optional field. Its documentation repeats that of the field.
 macro_rules! setter {
-    ($field:ident => $(#[$doc:meta])*) => {};
-    ($field:ident $type:ty => $(#[$doc:meta])*) => {
+    ($field:ident $(as $form:ident)? => $(#[$doc:meta])*) => {};
+    ($field:ident $type:ty $(as $form:ident)? => $(#[$doc:meta])*) => {
         #[doc = concat!(" Sets the field `", stringify!($field), "`.")]
         ///
         $(#[$doc])*
-        pub fn $field(mut self, $field: impl Into<$type>) -> Self {
+        pub fn $field(mut self, $field: argument!($type $(as $form)?)) -> Self {
             self.$field = Some($field.into());
             self
         }
     };
+}
+
+/// The type of the parameter of a setter. For a whole number it is the type of the field, so that
+/// `size(3)` compiles: with a conversion to `u64`, the type of the literal would be `i32`.
+macro_rules! argument {
+    ($type:ty as Count) => { $type };
+    ($type:ty as CountOrNull) => { $type };
+    ($type:ty as NotNegative) => { $type };
+    ($type:ty as Whole) => { $type };
+    ($type:ty $(as $form:ident)?) => { impl Into<$type> };
 }
 
 /// Defines the constructors of a struct with these fields.

@@ -257,10 +257,10 @@ impl<'de> Deserialize<'de> for PrimitiveSchemaDefinition {
 /// `default`.
 macro_rules! field_schema {
     (
-        $(#[$meta:meta])* $name:ident as $variant:ident: $default:ty $(, as $default_form:ty)?;
+        $(#[$meta:meta])* $name:ident as $variant:ident: $default:ty $(, as $default_form:ident)?;
         $kind:ident: $kind_type:ty;
         required { $($(#[$required_meta:meta])* $required:ident $(= $required_wire:literal)?: $required_type:ty,)* }
-        optional { $($(#[$optional_meta:meta])* $optional:ident $(= $wire:literal)?: $optional_type:ty $(, as $form:ty)?;)* }
+        optional { $($(#[$optional_meta:meta])* $optional:ident $(= $wire:literal)?: $optional_type:ty $(, as $form:ident)?;)* }
     ) => {
         object! {
             $(#[$meta])*
@@ -430,7 +430,7 @@ field_schema! {
     /// use mcplink::schema::{ElicitSchema, UntitledMultiSelectEnumSchema};
     /// use serde_json::json;
     ///
-    /// let days = UntitledMultiSelectEnumSchema::new(["Sat", "Sun"]).min_items(1_u64);
+    /// let days = UntitledMultiSelectEnumSchema::new(["Sat", "Sun"]).min_items(1);
     /// let form = ElicitSchema::default().required("days", days);
     /// assert_eq!(json!(form)["properties"]["days"]["items"]["enum"], json!(["Sat", "Sun"]));
     /// ```
@@ -458,7 +458,7 @@ field_schema! {
     /// use serde_json::json;
     ///
     /// let options = [EnumOption::new("ch", "Cheese"), EnumOption::new("ol", "Olives")];
-    /// let toppings = TitledMultiSelectEnumSchema::new(options).max_items(2_u64);
+    /// let toppings = TitledMultiSelectEnumSchema::new(options).max_items(2);
     /// let form = ElicitSchema::default().optional("toppings", toppings);
     /// assert_eq!(json!(form)["properties"]["toppings"]["items"]["anyOf"][1]["const"], "ol");
     /// ```

@@ -8,6 +8,7 @@ use super::annotations::Role;
 use super::content::ContentBlock;
 use super::icon::Icon;
 use super::input::InputResponses;
+use super::json::Count;
 use super::meta::{MetaObject, RequestMetaObject, ResultMetaObject};
 use super::object::OrNull;
 use super::result::ResultType;

@@ -12,8 +12,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::capabilities::ServerCapabilities;
-use super::json::Whole;
+use super::json::{Count, Whole};
 use super::meta::{MetaObject, RequestMetaObject, ResultMetaObject};
+use super::object::OrNull;
 use super::resource::Resource;
 use super::result::{CacheScope, ResultType};
 use super::tree::{Extra, JsonObject};
@@ -302,7 +303,7 @@ object! {
         /// The entry of the skill.
         pub skill: Skill [fit],
         /// The time for which the result stays fresh, in milliseconds.
-        pub ttl_ms: Option<u64> = "ttlMs" as super::json::Count [since V2026_07_28 or 0],
+        pub ttl_ms: Option<u64> = "ttlMs" as Count [since V2026_07_28 or 0],
         /// Whether users may share the cached result.
         pub cache_scope: Option<CacheScope>
             = "cacheScope" [since V2026_07_28 or CacheScope::Private],

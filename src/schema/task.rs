@@ -43,7 +43,7 @@ object! {
     /// use serde_json::json;
     ///
     /// // By hand. `Client::call_tool_as_task` requests a task in every revision.
-    /// let task = TaskMetadata::default().ttl(60_000_u64);
+    /// let task = TaskMetadata::default().ttl(60_000);
     /// let params = CallToolRequestParams::new("render").task(task);
     /// assert_eq!(json!(params)["task"], json!({ "ttl": 60_000 }));
     /// ```
@@ -92,7 +92,7 @@ object! {
     /// ```
     /// use mcplink::schema::{Task, TaskStatus};
     ///
-    /// let mut task = Task::new("task-1", "2025-11-25T10:30:00Z").poll_interval(500_u64);
+    /// let mut task = Task::new("task-1", "2025-11-25T10:30:00Z").poll_interval(500);
     /// assert_eq!(task.status, TaskStatus::Working);
     ///
     /// task.status = TaskStatus::Completed;
@@ -184,7 +184,7 @@ object! {
     ///
     /// // By hand. `ServerBuilder::tasks` manages the tasks of a `Server`.
     /// let handlers = Handlers::new().request("tools/call", |_, responder| {
-    ///     let task = Task::new("task-1", "2025-11-25T10:30:00Z").ttl(60_000_u64);
+    ///     let task = Task::new("task-1", "2025-11-25T10:30:00Z").ttl(60_000);
     ///     _ = responder.respond(&CreateTaskResult::new(task));
     /// });
     /// ```

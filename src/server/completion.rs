@@ -290,10 +290,10 @@ mod tests {
             values: (0..150).map(|n| n.to_string()).collect(),
             ..Completion::default()
         };
-        let sent = cut(many.clone().has_more(false).total(10_u64));
+        let sent = cut(many.clone().has_more(false).total(10));
         assert_eq!(sent.values.len(), 100);
         assert_eq!((sent.has_more, sent.total), (Some(true), Some(150)));
-        assert_eq!(cut(many.total(1000_u64)).total, Some(1000));
+        assert_eq!(cut(many.total(1000)).total, Some(1000));
         assert_eq!(cut(Completion::new(["a"])), Completion::new(["a"]));
     }
 

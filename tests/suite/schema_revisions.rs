@@ -85,7 +85,7 @@ fn blocks() -> Vec<ContentBlock> {
             .into(),
         ResourceLink::new("file:///a", "a")
             .title("A")
-            .size(3_u64)
+            .size(3)
             .icons([Icon::new("data:,")])
             .annotations(annotations)
             .into(),
@@ -173,7 +173,7 @@ fn other_results_fit_every_revision() {
         &ReadResourceResult::new([contents.into()]),
         oldest,
     );
-    let completion = Completion::new(["a", "b"]).total(7_u64);
+    let completion = Completion::new(["a", "b"]).total(7);
     check("CompleteResult", &CompleteResult::new(completion), oldest);
     check("Result", &EmptyResult::default(), oldest);
     let root = Root::new("file:///a").name("a").meta(meta());
@@ -259,7 +259,7 @@ fn requests_fit_every_revision() {
         .unwrap()
         .input_responses(answers.clone())
         .request_state("s")
-        .task(TaskMetadata::default().ttl(1_u64))
+        .task(TaskMetadata::default().ttl(1))
         .meta(meta.clone());
     let oldest = V2024_11_05;
     check_request(
