@@ -145,7 +145,7 @@ pub(crate) fn push_percent_encoded(out: &mut String, text: &str) {
 }
 
 /// Appends a byte, percent-encoded unless it is unreserved.
-pub(super) fn push_encoded(out: &mut String, byte: u8) {
+pub(crate) fn push_encoded(out: &mut String, byte: u8) {
     if is_unreserved(byte) {
         out.push(char::from(byte));
     } else {

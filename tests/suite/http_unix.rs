@@ -174,6 +174,27 @@ fn a_unix_socket_that_listens_already_is_served() {
     assert!(path.exists());
 }
 
+// Other systems have names that are text.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_path_of_a_socket_may_be_any_bytes() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let folder = Folder::new("bytes");
+    let path = folder.0.join(OsStr::from_bytes(b"\xff%2F?#"));
+    let listener = TcpListener::from(OwnedFd::from(UnixListener::bind(path).unwrap()));
+    let http = server()
+        .listen_http_on(listener, HttpOptions::new())
+        .unwrap();
+    assert!(
+        http.url().ends_with("%2F%FF%252F%3F%23/mcp"),
+        "{}",
+        http.url()
+    );
+    call(&http.url()).unwrap();
+}
+
 #[test]
 fn a_path_that_no_socket_can_have_is_refused() {
     let folder = Folder::new("path");

@@ -5,18 +5,17 @@ use std::path::Path;
 #[cfg(feature = "http-client")]
 use std::path::PathBuf;
 
-#[cfg(feature = "http-client")]
-use crate::schema::url::percent_decoded;
-use crate::schema::url::percent_encoded;
+use crate::schema::url::push_encoded;
 
 const SCHEME: &str = "http+unix://";
 
 /// Returns the URL of the endpoint at `rest` (a path, perhaps with a query) on a socket.
 pub(crate) fn written(socket: &Path, rest: &str) -> String {
-    format!(
-        "{SCHEME}{}{rest}",
-        percent_encoded(&socket.to_string_lossy())
-    )
+    let mut url = SCHEME.to_owned();
+    for byte in socket.as_os_str().as_encoded_bytes() {
+        push_encoded(&mut url, *byte);
+    }
+    url + rest
 }
 
 /// Returns the path of the socket and the rest of a URL. Returns `None` if the URL has another
@@ -29,5 +28,20 @@ pub(crate) fn parsed(url: &str) -> Option<(PathBuf, &str)> {
     }
     let url = &url[SCHEME.len()..];
     let (socket, rest) = url.split_at(url.find(['/', '?', '#']).unwrap_or(url.len()));
-    Some((percent_decoded(socket).unwrap_or_default().into(), rest))
+    Some((decoded(socket).unwrap_or_default(), rest))
+}
+
+#[cfg(all(unix, feature = "http-client"))]
+fn decoded(socket: &str) -> Option<PathBuf> {
+    use std::ffi::OsString;
+    use std::os::unix::ffi::OsStringExt as _;
+
+    use crate::schema::url::{has_whole_escapes, percent_decoded_bytes};
+
+    has_whole_escapes(socket).then(|| OsString::from_vec(percent_decoded_bytes(socket)).into())
+}
+
+#[cfg(all(not(unix), feature = "http-client"))]
+fn decoded(socket: &str) -> Option<PathBuf> {
+    crate::schema::url::percent_decoded(socket).map(PathBuf::from)
 }
