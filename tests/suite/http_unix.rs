@@ -174,6 +174,23 @@ fn a_unix_socket_that_listens_already_is_served() {
     assert!(path.exists());
 }
 
+#[test]
+fn a_relative_path_is_one_in_the_working_directory() {
+    let folder = Folder::new("relative");
+    let up: PathBuf = std::env::current_dir()
+        .unwrap()
+        .iter()
+        .skip(1)
+        .map(|_| "..")
+        .collect();
+    let path = up.join(folder.socket().strip_prefix("/").unwrap());
+    assert!(path.is_relative());
+    let http = listen(&path).unwrap();
+    call(&http.url()).unwrap();
+    http.close();
+    assert!(!folder.socket().exists());
+}
+
 // Other systems have names that are text.
 #[cfg(target_os = "linux")]
 #[test]

@@ -70,6 +70,10 @@ impl Web {
         pem: Option<&[u8]>,
     ) -> Result<Self, String> {
         mcplink::transport::http::Http::new(url).map_err(|error| error.to_string())?;
+        if url.to_ascii_lowercase().starts_with("http+unix:") {
+            let text = "check can't reach Unix sockets: let the server listen on a port for it";
+            return Err(text.to_owned());
+        }
         let mut config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)

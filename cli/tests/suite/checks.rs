@@ -68,6 +68,15 @@ pub(crate) fn names(report: &Value, status: &str) -> Vec<String> {
 }
 
 #[test]
+fn a_server_on_a_unix_socket_can_not_be_checked() {
+    let url = "HTTP+unix://%2Frun%2Fshop.sock/mcp";
+    let run = program().args(["check", "--url", url]).output().unwrap();
+    let said = String::from_utf8(run.stderr).unwrap();
+    assert_eq!(run.status.code(), Some(2), "{said}");
+    assert!(said.contains("listen on a port"), "{said}");
+}
+
+#[test]
 fn a_correct_server_passes_everything() {
     let server = example("everything_server");
     let server = server.to_str().unwrap();

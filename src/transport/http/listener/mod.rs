@@ -58,7 +58,7 @@ mod workers;
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::{JoinHandle, ThreadId};
@@ -151,9 +151,10 @@ impl HttpListener {
     /// The socket gets mode 600 before it accepts connections: only processes of the same user can
     /// connect. Choose a folder in which other users can't replace files. A socket on which no
     /// process listens is replaced, such as one that a killed process has left. Closing the
-    /// listener removes the file. In requests, [`HttpRequest::remote`](super::HttpRequest::remote)
-    /// is the loopback address with port 0, and [`HttpRequest::local`](super::HttpRequest::local)
-    /// is `None`.
+    /// listener removes the file. A relative path is one in the working directory.
+    ///
+    /// In requests, [`HttpRequest::remote`](super::HttpRequest::remote) is the loopback address
+    /// with port 0, and [`HttpRequest::local`](super::HttpRequest::local) is `None`.
     ///
     /// # Errors
     ///
@@ -171,7 +172,8 @@ impl HttpListener {
             let text = "Unix sockets are not supported on Windows";
             return Err(Error::new(ErrorKind::Unsupported, text));
         }
-        let bound = unix_socket::listen(path);
+        // The URL has an absolute path, and the working directory may change before the close.
+        let bound = path::absolute(path).and_then(|path| unix_socket::listen(&path));
         let (listener, file) = bound
             .map_err(|error| Error::io(format_args!("listening on '{}'", path.display()), error))?;
         match Self::with(listener, service, limits) {

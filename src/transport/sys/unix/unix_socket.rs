@@ -123,8 +123,11 @@ mod listening {
         let _locked = lock_folder(path)?;
         match bind(path) {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-                check_unused(path)?;
-                fs::remove_file(path)?;
+                match remove_unused(path) {
+                    // A server that closes has removed its socket meanwhile.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    removed => removed?,
+                }
                 bind(path)
             }
             bound => bound,
@@ -151,14 +154,14 @@ mod listening {
         }
     }
 
-    /// Fails if the file at a path is no socket, or if a process listens on it.
-    fn check_unused(path: &Path) -> io::Result<()> {
+    /// Removes the socket at a path. Fails if the file is no socket, or if a process listens on it.
+    fn remove_unused(path: &Path) -> io::Result<()> {
         if !fs::symlink_metadata(path)?.file_type().is_socket() {
             let text = "the file exists and is no socket";
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
         }
         match connect(path, PROBE) {
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path),
             Err(error) if error.kind() != io::ErrorKind::TimedOut => Err(error),
             _ => Err(io::ErrorKind::AddrInUse.into()),
         }
