@@ -33,6 +33,7 @@ pub(crate) mod deadlines;
 pub(crate) mod exchange_transport;
 mod framing;
 pub mod http;
+pub mod local;
 pub mod memory;
 #[cfg_attr(
     not(feature = "http-client"),

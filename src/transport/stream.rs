@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use super::framing::{Input, LineReceiver, LineSender, Output, Piece, closed_here, failure};
 use super::sys::origin::Origin;
-use super::sys::{fd, read, write};
+use super::sys::{fd, local, read, write};
 use super::{Control, Limits, Stack, Transport, TransportParts};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -144,6 +144,14 @@ impl Stream {
         );
         Self {
             kind: Kind::Socket(stream.into()),
+            peer,
+        }
+    }
+
+    /// Creates a transport from the socket of a process of the same user.
+    pub(crate) fn local(socket: local::Socket, peer: String) -> Self {
+        Self {
+            kind: Kind::Socket(socket),
             peer,
         }
     }

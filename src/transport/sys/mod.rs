@@ -33,7 +33,8 @@ pub(crate) use system::tcp;
 #[cfg(any(feature = "http-client", feature = "http-server"))]
 pub(crate) use system::unix_socket;
 pub(crate) use system::{
-    clock, command, fd, origin, private, process, random, read, spawn, standard, thread, write,
+    clock, command, fd, local, origin, private, process, random, read, spawn, standard, thread,
+    write,
 };
 
 pub(crate) use child_command::{Command, Stderr};

@@ -7,6 +7,7 @@ mod epoll;
 pub(crate) mod fd;
 #[cfg(target_os = "linux")]
 mod fork;
+pub(crate) mod local;
 pub(crate) mod origin;
 #[cfg(any(feature = "http-client", feature = "http-server"))]
 pub(crate) mod poller;
@@ -21,6 +22,5 @@ pub(crate) mod standard;
 #[cfg(feature = "http-server")]
 pub(crate) mod tcp;
 pub(crate) mod thread;
-#[cfg(any(feature = "http-client", feature = "http-server"))]
 pub(crate) mod unix_socket;
 pub(crate) mod write;

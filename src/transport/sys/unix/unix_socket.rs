@@ -1,23 +1,31 @@
-//! Unix sockets that carry HTTP. Their streams have the type of a TCP stream.
-//!
-//! The standard library's functions for a TCP stream work with every connected socket, except those
-//! that read an address or set an option of TCP.
+//! Unix sockets: connecting, listening, and the file of a socket.
 
+use std::fs::{self, File, Permissions, TryLockError};
 use std::io;
 use std::mem;
 use std::net::TcpStream;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use super::fd;
 
+/// The maximum wait for other processes that create or replace a socket in the same folder.
 #[cfg(feature = "http-server")]
-pub(crate) use self::listening::{SocketFile, listen};
+const LOCK_WAIT: Duration = Duration::from_secs(2);
+/// The maximum wait for an answer of the process that listens at a path.
+#[cfg(feature = "http-server")]
+const PROBE: Duration = Duration::from_secs(1);
 
 /// Connects to the socket at a path. Fails with `TimedOut` if the connection is not made within
 /// `span`, because the server accepts no connections.
+///
+/// The stream has the type of a TCP stream. The standard library's functions for a TCP stream work
+/// with every connected socket, except those that read an address or set an option of TCP.
 pub(crate) fn connect(path: &Path, span: Duration) -> io::Result<TcpStream> {
     let (address, len) = address(path)?;
     let stream = TcpStream::from(socket()?);
@@ -77,118 +85,106 @@ fn address(path: &Path) -> io::Result<(libc::sockaddr_un, libc::socklen_t)> {
     Ok((address, len as libc::socklen_t))
 }
 
+/// The file of a socket that listens.
+#[derive(Debug)]
+pub(crate) struct SocketFile {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+}
+
+impl SocketFile {
+    /// Removes the file, unless another file has replaced it.
+    pub(crate) fn remove(&self) {
+        let is_ours = |file: &fs::Metadata| (file.dev(), file.ino()) == (self.device, self.inode);
+        if fs::symlink_metadata(&self.path).is_ok_and(|file| is_ours(&file)) {
+            // If the file can't be removed, the next server at this path replaces it.
+            _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Listens on a new socket at a path. Only the user may connect to the socket: its mode is 600
+/// before it accepts the first connection.
+///
+/// Replaces a socket on which no process listens. Fails with `AddrInUse` if a process listens
+/// on it, and with `AlreadyExists` if the file at the path is no socket.
 #[cfg(feature = "http-server")]
-mod listening {
-    use std::fs::{self, File, Permissions, TryLockError};
-    use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
-    use std::os::unix::net::UnixListener;
-    use std::path::PathBuf;
-    use std::thread;
-
-    use super::super::tcp::Listener;
-    use super::*;
-
-    /// The maximum wait for other processes that create or replace a socket in the same folder.
-    const LOCK_WAIT: Duration = Duration::from_secs(2);
-    /// The maximum wait for an answer of the process that listens at a path.
-    const PROBE: Duration = Duration::from_secs(1);
-
-    /// The file of a socket that listens.
-    #[derive(Debug)]
-    pub(crate) struct SocketFile {
-        path: PathBuf,
-        device: u64,
-        inode: u64,
-    }
-
-    impl SocketFile {
-        /// Removes the file, unless another file has replaced it.
-        pub(crate) fn remove(self) {
-            let is_ours =
-                |file: &fs::Metadata| (file.dev(), file.ino()) == (self.device, self.inode);
-            if fs::symlink_metadata(&self.path).is_ok_and(|file| is_ours(&file)) {
-                // If the file can't be removed, the next server at this path replaces it.
-                _ = fs::remove_file(&self.path);
+pub(crate) fn listen(path: &Path) -> io::Result<(super::tcp::Listener, SocketFile)> {
+    // Between the check and the replacement, no other process may replace the socket.
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    let folder = folder.unwrap_or_else(|| Path::new("."));
+    let _locked = lock_folder(folder, LOCK_WAIT)?;
+    let bound = match bind(path) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            match remove_unused(path) {
+                // A server that closes has removed its socket meanwhile.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                removed => removed?,
             }
+            bind(path)
         }
-    }
+        bound => bound,
+    };
+    bound.map(|(listener, file)| (super::tcp::Listener::Unix(listener), file))
+}
 
-    /// Listens on a new socket at a path. Only the user may connect to the socket: its mode is 600
-    /// before it accepts the first connection.
-    ///
-    /// Replaces a socket on which no process listens. Fails with `AddrInUse` if a process listens
-    /// on it, and with `AlreadyExists` if the file at the path is no socket.
-    pub(crate) fn listen(path: &Path) -> io::Result<(Listener, SocketFile)> {
-        // Between the check and the replacement, no other process may replace the socket.
-        let _locked = lock_folder(path)?;
-        match bind(path) {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-                match remove_unused(path) {
-                    // A server that closes has removed its socket meanwhile.
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                    removed => removed?,
-                }
-                bind(path)
+/// Locks a folder until the result is dropped. Fails with `TimedOut` if another process has the
+/// lock for longer than `span`.
+pub(crate) fn lock_folder(folder: &Path, span: Duration) -> io::Result<File> {
+    let folder = File::open(folder)?;
+    let deadline = Instant::now() + span;
+    loop {
+        match folder.try_lock() {
+            Ok(()) => return Ok(folder),
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                thread::sleep(Duration::from_millis(5));
             }
-            bound => bound,
-        }
-    }
-
-    /// Locks the folder of a file until the result is dropped.
-    fn lock_folder(path: &Path) -> io::Result<File> {
-        let folder = path.parent().filter(|folder| *folder != Path::new(""));
-        let folder = File::open(folder.unwrap_or_else(|| Path::new(".")))?;
-        let deadline = Instant::now() + LOCK_WAIT;
-        loop {
-            match folder.try_lock() {
-                Ok(()) => return Ok(folder),
-                Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
-                    thread::sleep(Duration::from_millis(5));
-                }
-                Err(TryLockError::WouldBlock) => {
-                    let text = "another process locks the folder of the socket";
-                    return Err(io::Error::new(io::ErrorKind::TimedOut, text));
-                }
-                Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) => {
+                let text = "another process locks the folder";
+                return Err(io::Error::new(io::ErrorKind::TimedOut, text));
             }
+            Err(TryLockError::Error(error)) => return Err(error),
         }
     }
+}
 
-    /// Removes the socket at a path. Fails if the file is no socket, or if a process listens on it.
-    fn remove_unused(path: &Path) -> io::Result<()> {
-        if !fs::symlink_metadata(path)?.file_type().is_socket() {
-            let text = "the file exists and is no socket";
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
-        }
-        match connect(path, PROBE) {
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path),
-            Err(error) if error.kind() != io::ErrorKind::TimedOut => Err(error),
-            _ => Err(io::ErrorKind::AddrInUse.into()),
-        }
+/// Removes the socket at a path. Fails if the file is no socket, or if a process listens on it.
+#[cfg(feature = "http-server")]
+fn remove_unused(path: &Path) -> io::Result<()> {
+    if !fs::symlink_metadata(path)?.file_type().is_socket() {
+        let text = "the file exists and is no socket";
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
     }
+    match connect(path, PROBE) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path),
+        Err(error) if error.kind() != io::ErrorKind::TimedOut => Err(error),
+        _ => Err(io::ErrorKind::AddrInUse.into()),
+    }
+}
 
-    fn bind(path: &Path) -> io::Result<(Listener, SocketFile)> {
-        let (address, len) = address(path)?;
-        let socket = socket()?;
-        // SAFETY: the descriptor is open, and the length is that of the address.
-        fd::check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), len) })?;
-        let listening = fs::set_permissions(path, Permissions::from_mode(0o600)).and_then(|()| {
-            // SAFETY: the descriptor is open.
-            fd::check(unsafe { libc::listen(socket.as_raw_fd(), 4096) })?;
-            fs::symlink_metadata(path)
-        });
-        let file = match listening {
-            Ok(file) => file,
-            Err(error) => {
-                _ = fs::remove_file(path);
-                return Err(error);
-            }
-        };
-        let file = SocketFile {
-            path: path.to_owned(),
-            device: file.dev(),
-            inode: file.ino(),
-        };
-        Ok((Listener::Unix(UnixListener::from(socket)), file))
-    }
+/// Listens on a new socket at a path, as [`listen`] does. Fails with `AddrInUse` if the path exists.
+pub(crate) fn bind(path: &Path) -> io::Result<(UnixListener, SocketFile)> {
+    let (address, len) = address(path)?;
+    let socket = socket()?;
+    // SAFETY: the descriptor is open, and the length is that of the address.
+    fd::check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), len) })?;
+    let listening = fs::set_permissions(path, Permissions::from_mode(0o600)).and_then(|()| {
+        // SAFETY: the descriptor is open.
+        fd::check(unsafe { libc::listen(socket.as_raw_fd(), 4096) })?;
+        fs::symlink_metadata(path)
+    });
+    let file = match listening {
+        Ok(file) => file,
+        Err(error) => {
+            _ = fs::remove_file(path);
+            return Err(error);
+        }
+    };
+    let file = SocketFile {
+        path: path.to_owned(),
+        device: file.dev(),
+        inode: file.ino(),
+    };
+    Ok((UnixListener::from(socket), file))
 }

@@ -212,7 +212,6 @@ impl Wake {
     }
 
     /// Waits until the wakeup is fired (returns true) or the deadline passes (returns false).
-    #[cfg(feature = "cffi")]
     pub(crate) fn wait(&self, deadline: Option<Instant>) -> io::Result<bool> {
         Ok(wait(&[self.raw()], deadline)?.is_some())
     }

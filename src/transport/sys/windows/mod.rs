@@ -6,6 +6,7 @@ pub(crate) mod clock;
 pub(crate) mod command;
 pub(crate) mod fd;
 mod helper;
+pub(crate) mod local;
 pub(crate) mod origin;
 mod overlapped;
 #[cfg(any(feature = "http-client", feature = "http-server"))]

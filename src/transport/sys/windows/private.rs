@@ -56,7 +56,7 @@ const WRITE: u32 = FILE_WRITE_DATA
 const READ: u32 = FILE_READ_DATA | GENERIC_READ | GENERIC_ALL;
 
 /// The owner of a file: a security identifier as text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct User(String);
 
 impl fmt::Display for User {

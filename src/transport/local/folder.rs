@@ -1,0 +1,367 @@
+//! The folder of the instances: its checks, its files, and what killed processes have left in it.
+//!
+//! An instance with the id ID has these files:
+//!
+//! - `ID.sock`: the socket.
+//! - `ID.json`: the description. Its process has locked it. It is replaced, never changed.
+//! - `ID.new`: the next description, for a moment.
+//!
+//! **Invariant:** files are made, replaced and removed only under the lock of the folder. The only
+//! exception is a process that removes its own files at its end. So whoever has the lock of the
+//! folder and finds files of an instance without a locked `ID.json` can remove them: their process
+//! has ended.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use super::Instance;
+use crate::error::{Error, ErrorKind, Excerpt, Result};
+use crate::private_files;
+use crate::transport::sys::private::Access;
+use crate::transport::sys::{local, private, random};
+
+/// The maximum length of a description, in bytes.
+const MAX_BYTES: u64 = 64 << 10;
+/// The maximum length of a title and of a folder, in bytes.
+const MAX_TEXT: usize = 4 << 10;
+/// The maximum number of files in the folder that are looked at.
+const MAX_FILES: usize = 10_000;
+/// The maximum time that publishing waits for another process that changes the folder.
+const LOCK_WAIT: Duration = Duration::from_secs(2);
+
+/// The description of an instance.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Entry {
+    pub(crate) name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) title: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) folder: Option<String>,
+    pub(crate) pid: u32,
+    pub(crate) started: u64,
+    pub(crate) version: String,
+    #[serde(default)]
+    endpoint: String,
+}
+
+impl Entry {
+    pub(crate) fn new(name: &str, version: &str) -> Self {
+        let started = SystemTime::now().duration_since(UNIX_EPOCH);
+        Self {
+            name: name.to_owned(),
+            title: None,
+            folder: None,
+            pid: std::process::id(),
+            started: started.unwrap_or_default().as_secs(),
+            version: version.to_owned(),
+            endpoint: String::new(),
+        }
+    }
+
+    /// Checks the texts of the host.
+    pub(crate) fn check(&self) -> Result<()> {
+        super::check_name(&self.name)?;
+        let texts = [
+            ("title", self.title.as_ref()),
+            ("folder", self.folder.as_ref()),
+            ("version", Some(&self.version)),
+        ];
+        for (what, text) in texts {
+            let len = text.map_or(0, String::len);
+            if len > MAX_TEXT {
+                return Err(Error::invalid(format!(
+                    "the {what} of '{}' has {len} bytes: the limit is {MAX_TEXT}",
+                    self.name
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn instance(self, id: &str, folder: &Path) -> Instance {
+        let started = UNIX_EPOCH.checked_add(Duration::from_secs(self.started));
+        Instance {
+            id: id.to_owned(),
+            name: self.name,
+            title: self.title,
+            folder: self.folder,
+            pid: self.pid,
+            started: started.unwrap_or(UNIX_EPOCH),
+            version: self.version,
+            socket: path_in(folder, id, local::EXTENSION),
+        }
+    }
+}
+
+fn path_in(folder: &Path, id: &str, extension: &str) -> PathBuf {
+    folder.join(format!("{id}.{extension}"))
+}
+
+/// Whether a text has the form of an id: a process number and eight hexadecimal digits.
+fn is_id(text: &str) -> bool {
+    text.split_once('-').is_some_and(|(pid, random)| {
+        pid.parse::<u32>().is_ok()
+            && random.len() == 8
+            && random.bytes().all(|byte| byte.is_ascii_hexdigit())
+    })
+}
+
+/// The folder of the instances. Only the user may use it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    /// Returns the folder of the user, or `None` if it does not exist.
+    pub(crate) fn existing() -> Result<Option<Self>> {
+        let folder = Self(runtime_folder()?);
+        match fs::symlink_metadata(&folder.0) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            _ => folder.check().map(|()| Some(folder)),
+        }
+    }
+
+    /// Returns the folder of the user. Makes it if it does not exist.
+    pub(crate) fn make() -> Result<Self> {
+        let folder = Self(runtime_folder()?);
+        folder.make_again().map(|()| folder)
+    }
+
+    /// Makes the folder if it does not exist, and checks it.
+    pub(super) fn make_again(&self) -> Result<()> {
+        match private_files::create_folder(&self.0) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                Err(self.failed("made", error))
+            }
+            _ => self.check(),
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Checks that the folder is the user's alone.
+    fn check(&self) -> Result<()> {
+        private_files::check_folder(&self.0)?;
+        let found = fs::symlink_metadata(&self.0);
+        let access = found.and_then(|found| Access::of(&self.0, &found));
+        let access = access.map_err(|error| self.failed("checked", error))?;
+        let fault = match access.others_may_read() {
+            Some(fault) => format!("{fault}: {}", private::FOLDER_ADVICE),
+            None if access.owner != local::user() => "its owner is another user".to_owned(),
+            None => return Ok(()),
+        };
+        let text = format!(
+            "other users may use the folder '{}' ({fault})",
+            self.shown()
+        );
+        Err(Error::new(ErrorKind::Invalid, text))
+    }
+
+    fn shown(&self) -> String {
+        Excerpt(&self.0.display().to_string()).to_string()
+    }
+
+    fn failed(&self, what: &str, error: io::Error) -> Error {
+        Error::io(format_args!("'{}' can't be {what}", self.shown()), error)
+    }
+
+    /// Returns the living instances with this name, or all, the oldest first. Removes the files of
+    /// processes that have ended.
+    pub(crate) fn list(&self, name: Option<&str>) -> Result<Vec<Instance>> {
+        let (mut living, mut left) = (Vec::new(), false);
+        for id in self.ids()? {
+            match self.read(&id) {
+                Found::Living(entry) => living.extend(entry.map(|it| it.instance(&id, &self.0))),
+                Found::Left => left = true,
+            }
+        }
+        if left {
+            self.clean();
+        }
+        living.retain(|instance| name.is_none_or(|name| name == instance.name));
+        living.sort_by(|one, other| {
+            let key = |it: &Instance| (it.started, it.id.clone());
+            key(one).cmp(&key(other))
+        });
+        Ok(living)
+    }
+
+    /// Returns the ids of the instances that have files in the folder.
+    fn ids(&self) -> Result<BTreeSet<String>> {
+        let files = fs::read_dir(&self.0).map_err(|error| self.failed("read", error))?;
+        let mut ids = BTreeSet::new();
+        for file in files.take(MAX_FILES) {
+            let file = file.map_err(|error| self.failed("read", error))?.path();
+            let known = [local::EXTENSION, "json", "new"].map(OsStr::new);
+            if file.extension().is_some_and(|it| known.contains(&it))
+                && let Some(id) = file.file_stem().and_then(OsStr::to_str)
+                && is_id(id)
+            {
+                ids.insert(id.to_owned());
+            }
+        }
+        Ok(ids)
+    }
+
+    fn read(&self, id: &str) -> Found {
+        let path = path_in(&self.0, id, "json");
+        let file = loop {
+            match local::open_own(&path) {
+                Ok(file) if !local::is_unlocked(&file) => break file,
+                // Its process has just replaced it.
+                Ok(file) if local::is_removed(&file) => {}
+                _ => return Found::Left,
+            }
+        };
+        let mut text = Vec::new();
+        let read = (&file).take(MAX_BYTES + 1).read_to_end(&mut text);
+        let is_whole = read.is_ok_and(|len| len as u64 <= MAX_BYTES);
+        let entry = is_whole.then(|| serde_json::from_slice::<Entry>(&text).ok());
+        Found::Living(entry.flatten().filter(|entry| entry.check().is_ok()))
+    }
+
+    /// Removes the files of instances whose processes have ended. Leaves them if another process
+    /// changes the folder now, or if they can't be removed.
+    pub(crate) fn clean(&self) {
+        let Ok(_locked) = local::lock_folder(&self.0, Duration::ZERO) else {
+            return;
+        };
+        for id in self.ids().unwrap_or_default() {
+            if matches!(self.read(&id), Found::Left) {
+                for extension in ["json", "new", local::EXTENSION] {
+                    _ = fs::remove_file(path_in(&self.0, &id, extension));
+                }
+            }
+        }
+    }
+
+    /// Makes the socket and the file of a new instance. `listen` makes the socket at a path.
+    pub(crate) fn publish<T>(
+        &self,
+        entry: Entry,
+        listen: impl FnOnce(&Path) -> io::Result<T>,
+    ) -> Result<(T, PublishedFile)> {
+        entry.check()?;
+        self.clean();
+        let mut bytes = [0; 4];
+        random::fill(&mut bytes)?;
+        let id = format!("{}-{:08x}", entry.pid, u32::from_ne_bytes(bytes));
+        let locked = local::lock_folder(&self.0, LOCK_WAIT);
+        let _locked = locked.map_err(|error| self.failed("locked", error))?;
+        let socket = path_in(&self.0, &id, local::EXTENSION);
+        let listener = listen(&socket).map_err(|error| {
+            Error::io(format_args!("listening on '{}'", socket.display()), error)
+        })?;
+        let endpoint = format!("unix:{}", socket.display());
+        let entry = Entry { endpoint, ..entry };
+        match self.write(&id, &entry) {
+            Ok(file) => {
+                let folder = self.clone();
+                let published = PublishedFile {
+                    folder,
+                    id,
+                    entry,
+                    file,
+                };
+                Ok((listener, published))
+            }
+            Err(error) => {
+                _ = fs::remove_file(&socket);
+                Err(error)
+            }
+        }
+    }
+
+    /// Writes a description and puts it in its place. Returns the file, which is locked. The caller
+    /// has the lock of the folder.
+    fn write(&self, id: &str, entry: &Entry) -> Result<File> {
+        let text = serde_json::to_vec(entry).expect("texts and numbers are JSON");
+        let (new, path) = (path_in(&self.0, id, "new"), path_in(&self.0, id, "json"));
+        let written = private_files::create_file(&new).and_then(|mut file| {
+            file.lock()?;
+            file.write_all(&text)?;
+            fs::rename(&new, &path)?;
+            Ok(file)
+        });
+        written.map_err(|error| {
+            // If the file can't be removed, it goes with the instance.
+            _ = fs::remove_file(&new);
+            Error::io(format_args!("writing '{}'", path.display()), error)
+        })
+    }
+}
+
+/// What the file of an instance tells.
+enum Found {
+    /// The process lives. The description is missing if it can't be read.
+    Living(Option<Entry>),
+    /// The process has ended, or the file has gone.
+    Left,
+}
+
+fn runtime_folder() -> Result<PathBuf> {
+    if cfg!(windows) {
+        let text = "published servers are not supported on Windows";
+        return Err(Error::new(ErrorKind::Unsupported, text));
+    }
+    Ok(local::runtime_folder())
+}
+
+/// The description of an instance of this process, as a file that this process has locked.
+#[derive(Debug)]
+pub(crate) struct PublishedFile {
+    folder: Folder,
+    id: String,
+    entry: Entry,
+    file: File,
+}
+
+impl PublishedFile {
+    /// Replaces the title.
+    pub(crate) fn set_title(&mut self, title: Option<String>) -> Result<()> {
+        let entry = Entry {
+            title,
+            ..self.entry.clone()
+        };
+        entry.check()?;
+        self.replace(entry)
+    }
+
+    /// Keeps the file from being removed as a file that nobody has used for long. Makes it again if
+    /// it was removed.
+    pub(crate) fn refresh(&mut self) -> Result<()> {
+        if local::is_removed(&self.file) {
+            return self.replace(self.entry.clone());
+        }
+        let touched = self.file.set_modified(SystemTime::now());
+        touched.map_err(|error| self.folder.failed("changed", error))
+    }
+
+    fn replace(&mut self, entry: Entry) -> Result<()> {
+        let folder = &self.folder;
+        let locked = local::lock_folder(&folder.0, LOCK_WAIT);
+        let _locked = locked.map_err(|error| folder.failed("locked", error))?;
+        self.file = folder.write(&self.id, &entry)?;
+        self.entry = entry;
+        Ok(())
+    }
+
+    pub(crate) fn instance(&self) -> Instance {
+        self.entry.clone().instance(&self.id, &self.folder.0)
+    }
+
+    /// Removes the files of the instance.
+    pub(crate) fn remove(&self) {
+        for extension in ["json", local::EXTENSION] {
+            // If a file can't be removed, the next process that lists removes it.
+            _ = fs::remove_file(path_in(&self.folder.0, &self.id, extension));
+        }
+    }
+}
