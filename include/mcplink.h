@@ -446,6 +446,11 @@ typedef struct mcplink_output_t mcplink_output_t;
 typedef struct mcplink_prompt_t mcplink_prompt_t;
 
 /**
+ * A published server, to which other programs of the same user can connect.
+ */
+typedef struct mcplink_publication_t mcplink_publication_t;
+
+/**
  * A queue that runs callbacks on a thread of the host's choice. One pump serves any number of
  * clients and servers.
  *
@@ -552,6 +557,11 @@ typedef struct mcplink_tool_t mcplink_tool_t;
  * process see mcplink_transport_pair.
  */
 typedef struct mcplink_transport_t mcplink_transport_t;
+
+/**
+ * A watcher of published servers. See mcplink_watcher_new.
+ */
+typedef struct mcplink_watcher_t mcplink_watcher_t;
 
 /**
  * A JSON writer: builds one JSON value step by step.
@@ -2232,6 +2242,63 @@ MCPLINK_API
 mcplink_status_t mcplink_client_options_set_configured(mcplink_client_options_t *options,
                                                        mcplink_config_t *config,
                                                        const char *name);
+
+/**
+ * Lists the servers that programs of the same user have published at the moment: see
+ * mcplink_server_publish. Each published server is an instance. A client connects to an instance
+ * with mcplink_client_options_set_instance.
+ *
+ * @param name the name under which the servers are published; NULL for all.
+ * @param out receives an array, the oldest instance first: [{"id":"...","name":"...","title":"...",
+ * "folder":"...","pid":1,"started":1764530000,"version":"..."}]. "title" and "folder" may be null.
+ * "started" is in seconds since 1970-01-01. NULL on failure. The caller owns the document and
+ * frees it with mcplink_json_free.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID for an invalid name, or when other users may use the
+ * folder of the published servers; MCPLINK_E_IO when it can't be read; MCPLINK_E_UNSUPPORTED on
+ * Windows.
+ * @note Blocks: for the file system.
+ */
+MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_instances(const char *name, mcplink_json_t **out, mcplink_error_t **err);
+
+/**
+ * Notifies the host, without further details. The comment of the function that takes it says of
+ * what, and on which thread it runs.
+ */
+typedef void (*mcplink_notify_fn)(void *user);
+
+/**
+ * Watches which servers programs of the same user publish.
+ *
+ * @param name the name under which the servers are published; NULL for all.
+ * @param callback called whenever the list of mcplink_instances may have changed, and once at the
+ * beginning. It runs on a thread of the watcher, one call at a time, so it wakes the host's event
+ * loop best, for example with mcplink_pump_wakeup. Not NULL.
+ * @param user,destroy passed to callback; destroy runs when the watcher is freed.
+ * @param out receives the watcher, NULL on failure. The caller owns it and frees it with
+ * mcplink_watcher_free.
+ * @return as mcplink_instances.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_watcher_new(const char *name,
+                                     mcplink_notify_fn callback,
+                                     void *user,
+                                     mcplink_destroy_fn destroy,
+                                     mcplink_watcher_t **out,
+                                     mcplink_error_t **err);
+
+/**
+ * Frees a watcher. Its callback does not run any more, unless the callback itself frees the
+ * watcher.
+ */
+MCPLINK_API void mcplink_watcher_free(mcplink_watcher_t *watcher);
+
+/**
+ * Sets the server to which the client connects: one that another program has published.
+ *
+ * @param id the "id" of an instance: see mcplink_instances. NULL for none. When the instance has
+ * ended, mcplink_client_open fails with MCPLINK_E_IO.
+ */
+MCPLINK_API mcplink_status_t mcplink_client_options_set_instance(mcplink_client_options_t *options, const char *id);
 
 /**
  * Sets the text or bytes that a function of the host provides: see for example
@@ -4279,6 +4346,72 @@ MCPLINK_API mcplink_str_t mcplink_session_principal(const mcplink_session_t *ses
 MCPLINK_API void mcplink_session_free(mcplink_session_t *session);
 
 /**
+ * Publishes a server under a name, so that other programs of the same user find it with
+ * mcplink_instances and connect to it. The tool mcplink connects hosts of MCP servers to it:
+ * "mcplink attach NAME". No port is opened. Neither another user nor a web page can connect.
+ *
+ * Up to 64 clients are served at once. Each has a session, which events report.
+ *
+ * @param name the name of the program, such as "blender": 1 to 64 ASCII letters, digits, '.', '-'
+ * and '_', beginning with a letter or digit. Any number of programs can have one name.
+ * @param title what the program has open, such as the name of a document. A person tells instances
+ * of one program apart by it. At most 4 KiB; NULL for no title.
+ * @param folder the folder that the program works in. At most 4 KiB; NULL for none.
+ * @param out receives the publication, NULL on failure. The caller owns it and frees it with
+ * mcplink_publication_free, before or after the server.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID for another name, or when other users may use the
+ * folder of the published servers; MCPLINK_E_IO when its files can't be made;
+ * MCPLINK_E_UNSUPPORTED on Windows; MCPLINK_E_CLOSED when the server was stopped.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_server_publish(mcplink_server_t *server,
+                                        const char *name,
+                                        const char *title,
+                                        const char *folder,
+                                        mcplink_publication_t **out,
+                                        mcplink_error_t **err);
+
+/**
+ * Replaces the title of a published server, for example when the user opens another document.
+ *
+ * @param title see mcplink_server_publish; not NULL.
+ * @return MCPLINK_OK; MCPLINK_E_INVALID for a title that is too long; MCPLINK_E_IO when the
+ * file of the published server can't be written; MCPLINK_E_CLOSED when the publication is
+ * closed.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_publication_set_title(mcplink_publication_t *publication,
+                                               const char *title,
+                                               mcplink_error_t **err);
+
+/**
+ * Returns the number of connected clients of a published server.
+ *
+ * @return the number.
+ */
+MCPLINK_API size_t mcplink_publication_clients(const mcplink_publication_t *publication);
+
+/**
+ * Closes a publication: other programs no longer find the server, calls in flight may continue
+ * for the drain time of the server, and sessions end. A handler should not call this function,
+ * because the function would wait for the handler's own call. A handler can free the
+ * publication or stop the server instead.
+ *
+ * @return MCPLINK_OK, also when the publication is closed already.
+ * @note Blocks: for the drain time and a few seconds at most.
+ */
+MCPLINK_API mcplink_status_t mcplink_publication_close(mcplink_publication_t *publication);
+
+/**
+ * Closes a publication and frees it. If a callback of the server calls this function, the function
+ * returns at once, and another thread closes the publication. So a handler that frees the
+ * publication can still answer.
+ *
+ * @note Blocks: as mcplink_publication_close.
+ */
+MCPLINK_API void mcplink_publication_free(mcplink_publication_t *publication);
+
+/**
  * Returns statistics of a server: an array with one object for each session, listener and
  * endpoint. The member "kind" is "session", "listener" or "http"; the other members are
  * counters.
@@ -5827,12 +5960,6 @@ MCPLINK_API bool mcplink_responder_is_cancelled(const mcplink_responder_t *respo
  * this key, and after the answer.
  */
 MCPLINK_API const mcplink_json_t *mcplink_responder_recall(const mcplink_responder_t *responder, const char *key);
-
-/**
- * Notifies the host, without further details. The comment of the function that takes it says of
- * what, and on which thread it runs.
- */
-typedef void (*mcplink_notify_fn)(void *user);
 
 /**
  * Sets a function that is called once when the peer cancels the request or disconnects.

@@ -1555,6 +1555,28 @@ private:
     detail::owner<mcplink_config_t, mcplink_config_free> owned_;
 };
 
+/* The servers that programs of the same user have published at the moment; see
+   mcplink_instances. */
+inline result<json> instances(const char *name = nullptr) { return detail::shown(name, mcplink_instances); }
+
+/* Tells which servers programs of the same user publish. Destroying the object ends that. */
+class watcher {
+public:
+    explicit watcher(mcplink_watcher_t *owned) noexcept : owned_(owned) {}
+    /* callback(): called on a thread of the watcher when instances() may have changed, and once at
+       the beginning. */
+    template <class F> static result<watcher> make(const char *name, F callback)
+    {
+        return detail::made<watcher, mcplink_watcher_t>([&](auto out, auto err) {
+            return detail::hand_over<mcplink_notify_fn>([&](auto... c) { return mcplink_watcher_new(name, c..., out, err); }, std::move(callback));
+        });
+    }
+    mcplink_watcher_t *get() const noexcept { return owned_.get(); }
+
+private:
+    detail::owner<mcplink_watcher_t, mcplink_watcher_free> owned_;
+};
+
 /* Options of a client. Set exactly one of command and url, or another endpoint. */
 class client_options : public detail::described<client_options> {
 public:
@@ -1669,6 +1691,11 @@ public:
     {
         need(config.get() != nullptr, "client_options::configured was refused");
         return note(mcplink_client_options_set_configured(get(), config.get(), name), "client_options::configured was refused");
+    }
+    /* A server that another program has published; id is one of instances(). */
+    client_options &instance(const char *id) noexcept
+    {
+        return note(mcplink_client_options_set_instance(get(), id), "client_options::instance was refused");
     }
     /* Endpoints of the host, which remain the caller's. */
     client_options &fds(std::ptrdiff_t input, std::ptrdiff_t output) noexcept
@@ -3122,6 +3149,20 @@ private:
     detail::owner<mcplink_listener_t, mcplink_listener_free> owned_;
 };
 
+/* A published server, to which other programs of the same user can connect. Destroying the object
+   closes it. */
+class publication {
+public:
+    explicit publication(mcplink_publication_t *owned) noexcept : owned_(owned) {}
+    result<void> set_title(const char *title) { return detail::done([&](auto err) { return mcplink_publication_set_title(get(), title, err); }); }
+    std::size_t clients() const noexcept { return mcplink_publication_clients(get()); }
+    result<void> close() { return detail::told(mcplink_publication_close(get())); }
+    mcplink_publication_t *get() const noexcept { return owned_.get(); }
+
+private:
+    detail::owner<mcplink_publication_t, mcplink_publication_free> owned_;
+};
+
 /* A request that the host's own web server received, and the functions that send its response.
    Destroying the object abandons an unfinished response. */
 class exchange : public detail::described<exchange> {
@@ -3296,6 +3337,12 @@ public:
     {
         return detail::made<session, mcplink_session_t>(
             [&](auto out, auto err) { return mcplink_server_attach(get(), transport.get(), principal, out, err); });
+    }
+    /* Publishes the server to other programs of the same user: see mcplink_server_publish. */
+    result<publication> publish(const char *name, const char *title = nullptr, const char *folder = nullptr)
+    {
+        return detail::made<publication, mcplink_publication_t>(
+            [&](auto out, auto err) { return mcplink_server_publish(get(), name, title, folder, out, err); });
     }
     /* bind: a port of the loopback address, or address and port; with port 0 the system chooses
        one. */

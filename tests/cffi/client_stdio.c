@@ -173,7 +173,7 @@ static void what_cannot_be_opened(void)
     mcplink_error_t *err = NULL;
 
     CHECK(mcplink_client_open(o, &c, &err) == MCPLINK_E_INVALID && c == NULL);
-    CHECK(strstr(mcplink_error_message(err), "exactly one of command, url, fds, transport and configured") != NULL);
+    CHECK(strstr(mcplink_error_message(err), "exactly one of command, url, fds, transport, configured and instance") != NULL);
     mcplink_error_free(err);
     REFUSES(client_options, mcplink_client_options_new(), mcplink_client_options_set_command(it, none));
     CHECK(mcplink_client_options_set_command(o, missing) == MCPLINK_OK);

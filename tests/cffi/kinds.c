@@ -128,6 +128,27 @@ static mcplink_config_t *a_config(void)
     return config;
 }
 
+static mcplink_publication_t *a_publication(mcplink_server_t *server)
+{
+    mcplink_publication_t *publication = NULL;
+    mcplink_error_t *err = NULL;
+    CHECK_STATUS(mcplink_server_publish(server, "kinds", NULL, NULL, &publication, &err), MCPLINK_OK, err);
+    return publication;
+}
+
+static void on_notify(void *user)
+{
+    (void)user;
+}
+
+static mcplink_watcher_t *a_watcher(void)
+{
+    mcplink_watcher_t *watcher = NULL;
+    mcplink_error_t *err = NULL;
+    CHECK_STATUS(mcplink_watcher_new("kinds", on_notify, NULL, NULL, &watcher, &err), MCPLINK_OK, err);
+    return watcher;
+}
+
 static sem_t done;
 
 static void on_done(void *user, mcplink_call_t *call, mcplink_status_t status, const mcplink_result_t *result, const mcplink_error_t *err)
@@ -237,6 +258,8 @@ int main(void)
     objects[KIND_group] = mcplink_group_new();
     objects[KIND_form] = mcplink_form_new("Which?");
     objects[KIND_era_memory] = mcplink_era_memory_new();
+    objects[KIND_publication] = a_publication(server);
+    objects[KIND_watcher] = a_watcher();
     objects[KIND_config] = a_config();
     objects[KIND_oauth] = mcplink_oauth_new();
     objects[KIND_oauth_client] = mcplink_oauth_client_new("https://a.example", "id");
@@ -291,6 +314,9 @@ int main(void)
     use_stale(KIND_client, client);
     mcplink_session_free(session);
     use_stale(KIND_session, session);
+    mcplink_publication_free(objects[KIND_publication]);
+    use_stale(KIND_publication, objects[KIND_publication]);
+    mcplink_watcher_free(objects[KIND_watcher]);
     mcplink_listener_free(objects[KIND_listener]);
     mcplink_http_free(http);
     mcplink_exchange_free(objects[KIND_exchange]);

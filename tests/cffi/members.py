@@ -21,6 +21,7 @@ OTHERS = {
     "client_options::on_stderr": "one C function, and stderr is a macro",
     "client_options::stderr_mode": "one C function, and stderr is a macro",
     "pump::make": "a constructor that can fail",
+    "watcher::make": "a constructor that can fail",
     "json_view::type": "mcplink_json_type is the enumeration",
     "json_view::size": "as containers of C++",
     "json::parse": "a constructor that can fail",

@@ -148,7 +148,7 @@ impl Endpoint {
             }
         };
         let text = format!(
-            "a client connects to exactly one of command, url, fds, transport and configured (mcplink_client_options_set_...): {found}"
+            "a client connects to exactly one of command, url, fds, transport, configured and instance (mcplink_client_options_set_...): {found}"
         );
         Err(Error::new(ErrorKind::Invalid, text).into())
     }

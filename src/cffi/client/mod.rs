@@ -6,7 +6,7 @@
 //!  opening  connect, close and free;      info      information about the server
 //!  events   events outside of calls;      questions requests from the server
 //!  calling  how a call runs;  call_options  options of a call;  call  started calls
-//!  config   the configuration files of hosts
+//!  config   the configuration files of hosts; instances  servers that other programs publish
 //!  calls, lists, tasks, notifications  the calls and notifications themselves
 //!  memory   what clients share: caches and eras;      group   several servers used as one
 //! ```
@@ -26,6 +26,7 @@ mod endpoint_options;
 mod events;
 mod group;
 mod info;
+mod instances;
 mod limits;
 mod lists;
 mod memory;

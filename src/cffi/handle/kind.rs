@@ -57,6 +57,7 @@ kinds! {
     OAuthClient = "mcplink_oauth_client_t",
     Output = "mcplink_output_t",
     Prompt = "mcplink_prompt_t",
+    Publication = "mcplink_publication_t",
     Pump = "mcplink_pump_t",
     Replay = "mcplink_replay_t",
     Request = "mcplink_request_t",
@@ -70,6 +71,7 @@ kinds! {
     Template = "mcplink_template_t",
     Tool = "mcplink_tool_t",
     Transport = "mcplink_transport_t",
+    Watcher = "mcplink_watcher_t",
     Writer = "mcplink_writer_t",
 }
 

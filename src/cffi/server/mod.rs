@@ -13,6 +13,7 @@ mod notices;
 mod options;
 mod params;
 mod prompt;
+mod publication;
 mod registry;
 mod resource;
 mod server_handle;

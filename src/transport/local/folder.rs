@@ -9,7 +9,8 @@
 //! **Invariant:** files are made, replaced and removed only under the lock of the folder. The only
 //! exception is a process that removes its own files at its end. So whoever has the lock of the
 //! folder and finds files of an instance without a locked `ID.json` can remove them: their process
-//! has ended.
+//! has ended. As a precaution against other programs that remove files, a socket on which a process
+//! listens stays.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -234,9 +235,12 @@ impl Folder {
             return;
         };
         for id in self.ids().unwrap_or_default() {
-            if matches!(self.read(&id), Found::Left) {
-                for extension in ["json", "new", local::EXTENSION] {
-                    _ = fs::remove_file(path_in(&self.0, &id, extension));
+            let socket = path_in(&self.0, &id, local::EXTENSION);
+            // A process that listens lives. Another program has removed its description.
+            if matches!(self.read(&id), Found::Left) && local::is_unused(&socket) {
+                let others = ["json", "new"].map(|it| path_in(&self.0, &id, it));
+                for path in others.iter().chain([&socket]) {
+                    _ = fs::remove_file(path);
                 }
             }
         }

@@ -121,6 +121,16 @@ pub fn instances<'a>(name: impl Into<Option<&'a str>>) -> Result<Vec<Instance>> 
     }
 }
 
+/// Returns the instance with an id.
+#[cfg(feature = "cffi")]
+pub(crate) fn instance(id: &str) -> Result<Instance> {
+    let found = instances(None)?.into_iter().find(|it| it.id == id);
+    found.ok_or_else(|| {
+        let doing = format!("connecting to the published server '{}'", Excerpt(id));
+        Error::io(doing, std::io::ErrorKind::NotFound.into())
+    })
+}
+
 /// Checks a name under which a server is published: 1 to 64 letters, digits, dots, dashes and
 /// underscores of ASCII, of which the first is a letter or digit.
 pub(crate) fn check_name(name: &str) -> Result<()> {

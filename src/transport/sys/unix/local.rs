@@ -16,6 +16,9 @@ use super::unix_socket;
 
 pub(crate) use super::unix_socket::lock_folder;
 
+/// The maximum wait for an answer of the process that listens at a path.
+const PROBE: Duration = Duration::from_millis(100);
+
 /// The file name extension of a socket.
 pub(crate) const EXTENSION: &str = "sock";
 
@@ -131,6 +134,14 @@ pub(crate) fn connect(path: &Path, span: Duration) -> io::Result<Socket> {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
     }
     Ok(socket)
+}
+
+/// Whether no process listens on the socket at a path. Returns true for other files.
+pub(crate) fn is_unused(path: &Path) -> bool {
+    match unix_socket::connect(path, PROBE) {
+        Ok(_) => false,
+        Err(error) => error.kind() != io::ErrorKind::TimedOut,
+    }
 }
 
 /// Returns the user of the process at the other end of a Unix socket.

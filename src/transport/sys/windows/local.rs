@@ -65,6 +65,10 @@ pub(crate) fn connect(_: &Path, _: Duration) -> io::Result<Socket> {
     unsupported()
 }
 
+pub(crate) fn is_unused(_: &Path) -> bool {
+    false
+}
+
 /// A watch of a folder. On this system there is none.
 #[derive(Debug)]
 pub(crate) enum FolderWatch {}

@@ -1,0 +1,564 @@
+//! Servers that programs of one user publish, and how others find them and connect.
+//!
+//! Each test runs in a process of its own, with a folder of its own for published servers.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Barrier, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mcplink::client::{CallOptions, Client};
+use mcplink::schema::Tool;
+use mcplink::server::{Context, Publication, Publish, Server};
+use mcplink::transport::local::{self, Instance};
+use mcplink::{ErrorKind, Result};
+use serde_json::{Value, json};
+
+#[cfg(target_os = "linux")]
+use crate::common::system::{open_descriptors, threads};
+use crate::common::{LONG, helper};
+
+/// Runs a test of this file in a process of its own. Published servers are in a new folder.
+fn alone(name: &str) {
+    let folder = std::env::temp_dir().join(format!("mcplink-{name}-{}", std::process::id()));
+    _ = fs::remove_dir_all(&folder);
+    fs::create_dir(&folder).unwrap();
+    let mut command = helper(&format!("published::{name}"));
+    let output = command.env("XDG_RUNTIME_DIR", &folder).output().unwrap();
+    fs::remove_dir_all(&folder).unwrap();
+    assert!(
+        output.status.success(),
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+macro_rules! alone {
+    ($($(#[$about:meta])* $test:ident: $name:ident,)*) => {
+        $(
+            $(#[$about])*
+            #[test]
+            fn $test() {
+                alone(stringify!($name));
+            }
+        )*
+    };
+}
+
+alone! {
+    a_published_server_is_found_by_its_name_and_called: found,
+    titles_change_while_others_look: titles,
+    a_killed_process_is_found_no_more_and_its_files_go: killed,
+    who_watches_is_told_what_comes_and_goes: watched,
+    a_folder_that_others_may_use_is_refused: folders,
+    hostile_files_harm_nobody: hostile,
+    a_process_of_another_user_is_refused: other_user,
+    a_client_beyond_the_limit_is_refused: limited,
+    calls_in_flight_finish_before_a_publication_is_closed: closing,
+    servers_published_at_once_are_all_found: at_once,
+    a_file_that_was_removed_comes_back_with_the_next_title: removed,
+}
+
+#[cfg(target_os = "linux")]
+alone! {
+    restarts_leave_nothing: restarts,
+}
+
+fn server() -> Server {
+    let pid = |_: Value, _: &Context| std::process::id().to_string();
+    let builder = Server::builder("editor", "4.2").tool_with(Tool::new("pid"), pid);
+    builder.build().unwrap()
+}
+
+fn publish(name: &str) -> Publication {
+    server().publish(name, Publish::new()).unwrap()
+}
+
+fn connect(instance: &Instance) -> Result<Client> {
+    Client::builder("c", "1")
+        .connect_timeout(LONG)
+        .connect(instance.clone())
+}
+
+fn call(client: &Client) -> Result<String> {
+    let result = client.call_tool_with("pid", &json!({}), CallOptions::new().timeout(LONG))?;
+    Ok(result.content[0].as_text().unwrap().to_owned())
+}
+
+fn titles_of(found: &[Instance]) -> Vec<&str> {
+    let titles = found.iter().map(|it| it.title.as_deref());
+    titles.map(Option::unwrap_or_default).collect()
+}
+
+/// The folder of the published servers.
+fn folder() -> PathBuf {
+    Path::new(&std::env::var_os("XDG_RUNTIME_DIR").unwrap()).join("mcplink")
+}
+
+fn files() -> Vec<String> {
+    let files = fs::read_dir(folder()).unwrap();
+    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
+}
+
+/// A program in another process, which publishes itself.
+struct Program {
+    child: Child,
+    lines: BufReader<std::process::ChildStdout>,
+}
+
+impl Program {
+    fn start(title: &str) -> Self {
+        let mut command = helper("published::program");
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.env("TITLE", title).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("published") {
+            line.clear();
+            assert!(lines.read_line(&mut line).unwrap() > 0);
+        }
+        Self { child, lines }
+    }
+
+    fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        drop(self.lines);
+    }
+}
+
+/// The body of [`Program`]: runs until its input ends.
+#[test]
+#[ignore = "a program that tests start"]
+fn program() {
+    let title = std::env::var("TITLE").unwrap();
+    let options = Publish::new().title(title);
+    let publication = server().publish("editor", options).unwrap();
+    println!("published");
+    let mut line = String::new();
+    while std::io::stdin().read_line(&mut line).unwrap() > 0 {
+        publication.set_title(line.trim()).unwrap();
+        line.clear();
+    }
+}
+
+#[test]
+#[ignore = "runs alone"]
+fn found() {
+    assert_eq!(local::instances("editor").unwrap(), []);
+    let options = Publish::new().title("scene.blend").folder("/home/ada");
+    let publication = server().publish("editor", options).unwrap();
+    let other = publish("other");
+
+    let [instance] = &*local::instances("editor").unwrap() else {
+        panic!("one is published");
+    };
+    assert_eq!(*instance, publication.instance());
+    assert_eq!(instance.name, "editor");
+    assert_eq!(instance.title.as_deref(), Some("scene.blend"));
+    assert_eq!(instance.folder.as_deref(), Some("/home/ada"));
+    assert_eq!(instance.version, "4.2");
+    assert_eq!(instance.pid, std::process::id());
+    let age = instance.started.elapsed().unwrap();
+    assert!(age < LONG, "{age:?}");
+    assert_eq!(local::instances(None).unwrap().len(), 2);
+
+    let text = fs::read_to_string(folder().join(format!("{}.json", instance.id))).unwrap();
+    let entry: Value = serde_json::from_str(&text).unwrap();
+    let socket = folder().join(format!("{}.sock", instance.id));
+    assert_eq!(entry["endpoint"], format!("unix:{}", socket.display()));
+    let mode = |path: &Path| fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&folder()), mode(&socket)), (0o700, 0o600));
+
+    let client = connect(instance).unwrap();
+    assert_eq!(call(&client).unwrap(), std::process::id().to_string());
+    assert_eq!(publication.clients(), 1);
+    publication.close();
+    publication.close();
+    publication.wait();
+    assert_eq!(publication.clients(), 0);
+    let error = call(&client).unwrap_err();
+    assert!(!error.was_sent(), "{error}");
+    let error = connect(instance).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+    assert!(error.to_string().contains("editor"), "{error}");
+    let error = publication.set_title("x").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
+    assert_eq!(local::instances(None).unwrap(), [other.instance()]);
+    drop(other);
+    assert_eq!(files(), [""; 0]);
+
+    for name in ["", "a b", "../up", ".hidden", "ü", &"x".repeat(65)] {
+        let error = server().publish(name, Publish::new()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+        let error = local::instances(name).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    }
+    let options = Publish::new().title("x".repeat(4097));
+    let error = server().publish("editor", options).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    assert_eq!(files(), [""; 0]);
+}
+
+// Must not happen: a title is changed while another process looks, and the program seems to have
+// gone.
+#[test]
+#[ignore = "runs alone"]
+fn titles() {
+    let publication = publish("editor");
+    let (stop, stopped) = mpsc::channel::<()>();
+    let looking = thread::spawn(move || {
+        let mut seen = 0;
+        while stopped.try_recv().is_err() {
+            let found = local::instances("editor").unwrap();
+            assert_eq!(found.len(), 1, "{found:?}");
+            seen += 1;
+        }
+        seen
+    });
+    for number in 0..500 {
+        publication.set_title(number.to_string()).unwrap();
+    }
+    stop.send(()).unwrap();
+    assert!(looking.join().unwrap() > 0);
+    let found = local::instances("editor").unwrap();
+    assert_eq!(titles_of(&found), ["499"]);
+    assert_eq!(files().len(), 2);
+}
+
+#[test]
+#[ignore = "runs alone"]
+fn killed() {
+    let (first, second) = (Program::start("first"), Program::start("second"));
+    let found = local::instances("editor").unwrap();
+    let instance = |title| found.iter().find(|it| it.title.as_deref() == Some(title));
+    let client = connect(instance("first").unwrap()).unwrap();
+    assert_eq!(call(&client).unwrap(), first.child.id().to_string());
+    first.kill();
+    assert!(call(&client).is_err());
+    let found = local::instances("editor").unwrap();
+    assert_eq!(titles_of(&found), ["second"]);
+    assert_eq!(files().len(), 2);
+    let client = connect(&found[0]).unwrap();
+    assert_eq!(call(&client).unwrap(), second.child.id().to_string());
+    second.kill();
+
+    // A program that publishes itself removes files too.
+    let left = files();
+    assert_eq!(left.len(), 2);
+    let publication = publish("other");
+    assert!(files().iter().all(|name| !left.contains(name)));
+    drop(publication);
+    assert_eq!(files(), [""; 0]);
+}
+
+#[test]
+#[ignore = "runs alone"]
+fn watched() {
+    let (tell, told) = mpsc::channel();
+    let watcher = local::watch("editor", move |found| {
+        let mut titles: Vec<String> = titles_of(found).into_iter().map(str::to_owned).collect();
+        titles.sort();
+        tell.send(titles).unwrap();
+    });
+    let watcher = watcher.unwrap();
+    let next = || told.recv_timeout(LONG).unwrap();
+    assert_eq!(next(), [""; 0]);
+    let mut program = Program::start("a");
+    assert_eq!(next(), ["a"]);
+    writeln!(program.child.stdin.as_mut().unwrap(), "b").unwrap();
+    assert_eq!(next(), ["b"]);
+    let other = publish("other");
+    let own = server().publish("editor", Publish::new().title("own"));
+    assert_eq!(next(), ["b", "own"]);
+    program.kill();
+    assert_eq!(next(), ["own"]);
+    drop(other);
+    drop(own);
+    assert_eq!(next(), [""; 0]);
+
+    // The folder goes with the session of a user, and comes back with the next one.
+    fs::remove_dir_all(folder()).unwrap();
+    let again = server().publish("editor", Publish::new().title("again"));
+    assert_eq!(next(), ["again"]);
+    drop(watcher);
+    drop(again);
+    assert!(told.recv_timeout(LONG).is_err());
+}
+
+#[test]
+#[ignore = "runs alone"]
+fn folders() {
+    let refused = |kind| {
+        let error = server().publish("editor", Publish::new()).unwrap_err();
+        assert_eq!(error.kind(), kind, "{error}");
+        assert!(error.to_string().contains("mcplink"), "{error}");
+        let error = local::instances("editor").unwrap_err();
+        assert_eq!(error.kind(), kind, "{error}");
+        let error = local::watch("editor", |_| {}).unwrap_err();
+        assert_eq!(error.kind(), kind, "{error}");
+    };
+    fs::create_dir(folder()).unwrap();
+    for mode in [0o755, 0o750, 0o711, 0o777] {
+        fs::set_permissions(folder(), fs::Permissions::from_mode(mode)).unwrap();
+        refused(ErrorKind::Invalid);
+    }
+    fs::remove_dir(folder()).unwrap();
+    let elsewhere = folder().with_file_name("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    fs::set_permissions(&elsewhere, fs::Permissions::from_mode(0o700)).unwrap();
+    symlink(&elsewhere, folder()).unwrap();
+    refused(ErrorKind::Invalid);
+    fs::remove_file(folder()).unwrap();
+    fs::write(folder(), "").unwrap();
+    refused(ErrorKind::Invalid);
+    fs::remove_file(folder()).unwrap();
+    drop(publish("editor"));
+}
+
+// Must not happen: whoever lists follows a link, waits for a pipe, reads without an end, or removes
+// a file that is none of a published server.
+#[test]
+#[ignore = "runs alone"]
+fn hostile() {
+    let publication = publish("editor");
+    let at = |name: &str| folder().join(name);
+    let precious = folder().with_file_name("precious");
+    fs::write(&precious, "precious").unwrap();
+    symlink("/dev/zero", at("1-00000000.json")).unwrap();
+    symlink(&precious, at("2-00000000.json")).unwrap();
+    let pipe = Command::new("mkfifo").arg(at("3-00000000.json")).status();
+    assert!(pipe.unwrap().success());
+    fs::create_dir(at("4-00000000.json")).unwrap();
+    let locked = |name: &str, text: &str| {
+        fs::write(at(name), text).unwrap();
+        let file = fs::File::open(at(name)).unwrap();
+        file.lock().unwrap();
+        file
+    };
+    let entry = r#"{"name":"editor","pid":1,"started":18446744073709551615,"version":"1"}"#;
+    let kept = [
+        locked("5-00000000.json", "no JSON"),
+        locked("6-00000000.json", r#"{"name":"editor"}"#),
+        locked("7-00000000.json", &entry.replace("editor", "../editor")),
+        locked("8-00000000.json", &"[".repeat(60_000)),
+        locked("9-00000000.json", ""),
+    ];
+    let long = fs::File::create(at("10-00000000.json")).unwrap();
+    long.set_len(1 << 40).unwrap();
+    long.lock().unwrap();
+    for name in ["11-00000000.sock", "12-00000000.new", "13-00000000.json"] {
+        fs::write(at(name), entry).unwrap();
+    }
+    for name in [
+        "notes.json",
+        "1-0.json",
+        "x-00000000.json",
+        "14-00000000.txt",
+    ] {
+        fs::write(at(name), entry).unwrap();
+    }
+    let found = local::instances("editor").unwrap();
+    assert_eq!(found, [publication.instance()]);
+    assert_eq!(fs::read_to_string(&precious).unwrap(), "precious");
+    let names = files();
+    for gone in ["1-", "2-", "3-", "11-", "12-", "13-"] {
+        let rest = names
+            .iter()
+            .find(|it| it.starts_with(&format!("{gone}00000000")));
+        assert_eq!(rest, None);
+    }
+    for kept in [
+        "notes.json",
+        "1-0.json",
+        "x-00000000.json",
+        "14-00000000.txt",
+    ] {
+        assert!(at(kept).exists(), "{kept}");
+    }
+    drop(kept);
+
+    // A socket that is not the one of a published server.
+    let entry = locked(
+        "15-00000000.json",
+        &entry.replace("18446744073709551615", "1"),
+    );
+    let fake = |listens: bool| {
+        _ = fs::remove_file(at("15-00000000.sock"));
+        let socket = UnixListener::bind(at("15-00000000.sock")).unwrap();
+        listens.then_some(socket)
+    };
+    fake(false);
+    let found = local::instances("editor").unwrap();
+    assert_eq!(found.len(), 2, "{found:?}");
+    let fakes = || found.iter().find(|it| it.pid == 1).unwrap().clone();
+    let error = connect(&fakes()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+    let socket = fake(true).unwrap();
+    let builder = Client::builder("c", "1").connect_timeout(Duration::from_millis(50));
+    let error = builder.connect(fakes()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+    drop((socket, entry));
+    assert_eq!(local::instances("editor").unwrap().len(), 1);
+}
+
+/// Connects to the socket in `SOCKET`, and fails if it is answered.
+#[test]
+#[ignore = "a process of another user"]
+fn stranger() {
+    let mut stream = UnixStream::connect(std::env::var_os("SOCKET").unwrap()).unwrap();
+    stream.set_read_timeout(Some(LONG)).unwrap();
+    // The server may have closed the connection already.
+    _ = stream.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n");
+    // A connection that is closed with unread input is reset.
+    let count = stream.read(&mut [0]).unwrap_or_default();
+    assert_eq!(count, 0);
+}
+
+#[test]
+#[ignore = "runs alone"]
+fn other_user() {
+    let own = Command::new("id").arg("-u").output().unwrap().stdout;
+    if own != b"0\n" {
+        // Only root can start a process of another user.
+        return;
+    }
+    let publication = publish("editor");
+    let socket = folder().join(format!("{}.sock", publication.instance().id));
+    let open = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let run = |user: u32| {
+        let mut command = helper("published::stranger");
+        let command = command.env("SOCKET", &socket).uid(user).gid(user);
+        command.output().unwrap().status.success()
+    };
+    assert!(!run(65534), "the folder is the user's alone");
+    // The socket itself refuses others too.
+    for path in [folder().parent().unwrap(), &folder(), &socket] {
+        open(path, 0o777);
+    }
+    assert!(run(65534), "the connection is closed");
+    assert_eq!(publication.clients(), 0);
+    assert!(!run(0), "the user is answered");
+}
+
+#[test]
+#[ignore = "runs alone"]
+fn limited() {
+    let options = Publish::new().max_clients(1);
+    let publication = server().publish("editor", options).unwrap();
+    let instance = publication.instance();
+    let first = connect(&instance).unwrap();
+    assert!(connect(&instance).is_err());
+    call(&first).unwrap();
+    first.close();
+    let deadline = Instant::now() + LONG;
+    while publication.clients() > 0 {
+        assert!(Instant::now() < deadline);
+        thread::yield_now();
+    }
+    call(&connect(&instance).unwrap()).unwrap();
+}
+
+#[test]
+#[ignore = "runs alone"]
+fn closing() {
+    let (begun, begins) = mpsc::channel();
+    let (go, goes) = mpsc::channel::<()>();
+    let goes = std::sync::Mutex::new(goes);
+    let wait = move |_: Value, _: &Context| {
+        begun.send(()).unwrap();
+        goes.lock().unwrap().recv_timeout(LONG).unwrap();
+        "finished"
+    };
+    let server = Server::builder("s", "1").drain(LONG);
+    let server = server.tool_with(Tool::new("wait"), wait).build().unwrap();
+    let publication = server.publish("editor", Publish::new()).unwrap();
+    let client = connect(&publication.instance()).unwrap();
+    thread::scope(|all| {
+        let calling = all.spawn(|| {
+            let options = CallOptions::new().timeout(LONG);
+            client.call_tool_with("wait", &json!({}), options)
+        });
+        begins.recv_timeout(LONG).unwrap();
+        let closing = all.spawn(|| publication.close());
+        // The files go first.
+        let deadline = Instant::now() + LONG;
+        while !local::instances("editor").unwrap().is_empty() {
+            assert!(Instant::now() < deadline);
+            thread::yield_now();
+        }
+        go.send(()).unwrap();
+        let result = calling.join().unwrap().unwrap();
+        assert_eq!(result.content[0].as_text(), Some("finished"));
+        publication.wait();
+        closing.join().unwrap();
+    });
+}
+
+#[test]
+#[ignore = "runs alone"]
+fn at_once() {
+    const COUNT: usize = 16;
+    let together = Barrier::new(COUNT);
+    let all: Vec<Publication> = thread::scope(|all| {
+        let publishing = || {
+            together.wait();
+            let publication = publish("editor");
+            let found = local::instances("editor").unwrap();
+            assert!(found.contains(&publication.instance()));
+            call(&connect(&publication.instance()).unwrap()).unwrap();
+            publication
+        };
+        let threads: Vec<_> = (0..COUNT).map(|_| all.spawn(publishing)).collect();
+        threads.into_iter().map(|it| it.join().unwrap()).collect()
+    });
+    assert_eq!(local::instances("editor").unwrap().len(), COUNT);
+    drop(all);
+    assert_eq!(files(), [""; 0]);
+}
+
+#[test]
+#[ignore = "runs alone"]
+fn removed() {
+    let publication = publish("editor");
+    let path = folder().join(format!("{}.json", publication.instance().id));
+    fs::remove_file(&path).unwrap();
+    assert_eq!(local::instances("editor").unwrap(), []);
+    publication.set_title("again").unwrap();
+    let found = local::instances("editor").unwrap();
+    assert_eq!(titles_of(&found), ["again"]);
+    call(&connect(&found[0]).unwrap()).unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+#[ignore = "runs alone"]
+fn restarts() {
+    let once = || {
+        let publication = publish("editor");
+        call(&connect(&publication.instance()).unwrap()).unwrap();
+        drop(publication);
+    };
+    once();
+    let (descriptors, started) = (open_descriptors(), threads("mcplink"));
+    for _ in 0..100 {
+        once();
+    }
+    assert_eq!(
+        (open_descriptors(), threads("mcplink")),
+        (descriptors, started)
+    );
+    assert_eq!(files(), [""; 0]);
+}
