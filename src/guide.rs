@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`tools`] | checks of tools and their results, schemas, tasks |
 //! | [`asking`] | questions to the user and the model during a call, roots |
+//! | [`attach`] | servers in programs that are already running, such as an editor |
 //! | [`publishing_skills`] | folders with instructions for models |
 //! | [`hosts`] | duties of a host to its user, access control, several servers, child processes |
 //! | [`compatibility`] | malformed input that is accepted, and how to refuse it |
@@ -28,6 +29,10 @@ pub mod tools {}
 
 #[cfg_attr(any(not(doctest), feature = "schemars"), doc = include_str!("../docs/asking.md"))]
 pub mod asking {}
+
+/// [c]: https://docs.rs/crate/mcplink/latest/source/docs/c.md
+#[cfg_attr(any(not(doctest), feature = "schemars"), doc = include_str!("../docs/attach.md"))]
+pub mod attach {}
 
 /// [mcplink-skills]: https://docs.rs/mcplink-skills
 #[doc = include_str!("../docs/publishing-skills.md")]

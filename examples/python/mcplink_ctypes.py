@@ -46,6 +46,8 @@ PROTOTYPES = {
     "mcplink_error_message": (c_char_p, c_void_p),
     "mcplink_status_name": (c_char_p, c_int32),
     "mcplink_json_text": (View, c_void_p),
+    "mcplink_json_free": (None, c_void_p),
+    "mcplink_instances": (c_int32, c_char_p, OUT, OUT),
     "mcplink_result_free": (None, c_void_p),
     "mcplink_result_text": (View, c_void_p),
     "mcplink_result_json": (c_void_p, c_void_p),
@@ -59,6 +61,7 @@ PROTOTYPES = {
     "mcplink_client_options_set_command": (c_int32, c_void_p, POINTER(c_char_p)),
     "mcplink_client_options_pass_env": (c_int32, c_void_p, c_char_p),
     "mcplink_client_options_set_url": (c_int32, c_void_p, c_char_p),
+    "mcplink_client_options_set_instance": (c_int32, c_void_p, c_char_p),
     "mcplink_client_options_set_revisions": (c_int32, c_void_p, c_char_p),
     "mcplink_client_options_set_pump": (c_int32, c_void_p, c_void_p),
     "mcplink_client_options_on_elicit": (c_int32, c_void_p, HANDLER, c_void_p, DESTROY),
@@ -229,10 +232,19 @@ class Pump:
         lib.mcplink_pump_free(self.pointer)
 
 
-class Client:
-    """A client. It starts a server (`argv`), or connects to one over HTTP (`url`)."""
+def instances(name):
+    """The servers that programs of this user have published under a name."""
+    out, error = c_void_p(), c_void_p()
+    check(lib.mcplink_instances(name.encode(), byref(out), byref(error)), error)
+    found = parse(out)
+    lib.mcplink_json_free(out)
+    return found
 
-    def __init__(self, argv=None, url=None, revisions=None, pump=None, elicit=None, event=None):
+
+class Client:
+    """A client. It starts a server (`argv`), or connects to one over HTTP (`url`) or to a published one (`instance`: its id)."""
+
+    def __init__(self, argv=None, url=None, instance=None, revisions=None, pump=None, elicit=None, event=None):
         options, out, error = lib.mcplink_client_options_new(), c_void_p(), c_void_p()
         if argv:
             words = [os.fsencode(word) for word in argv]
@@ -241,6 +253,8 @@ class Client:
             check(lib.mcplink_client_options_pass_env(options, b"MCPLINK_LIBRARY"))
         if url:
             check(lib.mcplink_client_options_set_url(options, url.encode()))
+        if instance:
+            check(lib.mcplink_client_options_set_instance(options, instance.encode()))
         if revisions:
             check(lib.mcplink_client_options_set_revisions(options, revisions.encode()))
         if pump:

@@ -60,8 +60,8 @@ impl Publish {
         self
     }
 
-    /// Sets the maximum number of clients that are connected at once. Defaults to 64. The connection
-    /// of a further client is closed.
+    /// Sets the maximum number of clients that are connected at once. Defaults to 64. The
+    /// connection of a further client is closed.
     pub fn max_clients(mut self, max_clients: usize) -> Self {
         self.max_clients = max_clients;
         self
@@ -134,8 +134,8 @@ impl Server {
     /// page can connect.
     ///
     /// Each client has a connection as with [`open`](Self::open), which also says on which threads
-    /// handlers run. [`local`](crate::transport::local) describes the files that tell other programs
-    /// of the server.
+    /// handlers run. [`local`](crate::transport::local) describes the files by which other programs
+    /// find the server.
     ///
     /// **Threads.** A thread accepts connections, and one for each client waits for the end of its
     /// connection.
@@ -143,8 +143,8 @@ impl Server {
     /// # Errors
     ///
     /// [`ErrorKind::Invalid`] for another name, for a text that is too long, and when other users
-    /// may use the folder for the files. [`ErrorKind::Io`] when the files can't be made, or when the
-    /// system has no descriptor or thread left. [`ErrorKind::Unsupported`] on Windows.
+    /// may use the folder for the files. [`ErrorKind::Io`] when the files can't be made, or when
+    /// the system has no descriptor or thread left. [`ErrorKind::Unsupported`] on Windows.
     ///
     /// # Examples
     ///
@@ -190,8 +190,8 @@ impl Publication {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] for a title that is too long. [`ErrorKind::Io`] when the file can't be
-    /// written. [`ErrorKind::Closed`] after [`close`](Self::close).
+    /// [`ErrorKind::Invalid`] for a title that is too long. [`ErrorKind::Io`] when the file can't
+    /// be written. [`ErrorKind::Closed`] after [`close`](Self::close).
     pub fn set_title(&self, title: impl Into<String>) -> Result<()> {
         let mut file = self.shared.file.lock();
         if self.shared.state.lock().is_closing {

@@ -111,7 +111,7 @@ DESCRIBES = """
     mcplink_server_options_set_title mcplink_server_options_set_website mcplink_server_options_set_send_server_info
     mcplink_resource_server_set_info mcplink_resource_server_set_metadata_url mcplink_resource_server_set_scopes_supported
     mcplink_oauth_set_client_name mcplink_oauth_set_client_document mcplink_exchange_add_header mcplink_exchange_set_body
-    mcplink_http_request_set_scopes mcplink_call_options_set_meta mcplink_publication_set_title
+    mcplink_http_request_set_scopes mcplink_call_options_set_meta
 """
 # How something works, as far as it lets nobody in: the way to the peer, times, threads, callbacks that are told or asked.
 WORKS = """
@@ -150,7 +150,7 @@ OTHERS = """
     mcplink_client_require_extension mcplink_server_add_folder
     mcplink_guarded_request_require_scopes mcplink_guarded_request_refuse mcplink_group_add
     mcplink_responder_add_bytes mcplink_responder_add_json mcplink_responder_add_text
-    mcplink_client_clear_cache mcplink_client_set_log_level mcplink_client_set_log_level_start mcplink_fetch_add_header mcplink_fetch_on_cancel mcplink_login_on_done mcplink_login_refuse mcplink_pump_set_notify
+    mcplink_client_clear_cache mcplink_client_set_log_level mcplink_client_set_log_level_start mcplink_fetch_add_header mcplink_fetch_on_cancel mcplink_login_on_done mcplink_login_refuse mcplink_publication_set_title mcplink_pump_set_notify
     mcplink_responder_on_cancel mcplink_server_add_completer mcplink_server_add_prompt mcplink_server_add_resource mcplink_server_add_template mcplink_server_add_tool mcplink_set_log
     mcplink_transport_set_close mcplink_transport_set_ready mcplink_transport_set_send
 """

@@ -2,31 +2,37 @@
 //!
 //! An instance with the id ID has these files:
 //!
+//! - `ID.lock`: a file that its process has locked. The system releases the lock when the process
+//!   ends, also if it is killed.
 //! - `ID.sock`: the socket.
-//! - `ID.json`: the description. Its process has locked it. It is replaced, never changed.
+//! - `ID.json`: the description. It is replaced, never changed, so readers see a whole one.
 //! - `ID.new`: the next description, for a moment.
 //!
-//! **Invariant:** files are made, replaced and removed only under the lock of the folder. The only
-//! exception is a process that removes its own files at its end. So whoever has the lock of the
-//! folder and finds files of an instance without a locked `ID.json` can remove them: their process
-//! has ended. As a precaution against other programs that remove files, a socket on which a process
-//! listens stays.
+//! **Invariant:** files are made, replaced and removed only under the lock of the folder, which is
+//! that of the file `lock`. The only exception is a process that removes its own files at its end.
+//! So whoever has the lock of the folder and finds files of an instance without a locked `ID.lock`
+//! can remove them: their process has ended. As a precaution against other programs that remove
+//! files, a socket on which a process listens stays.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use super::Instance;
+use super::instance::{Instance, check_name};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
-use crate::private_files;
 use crate::transport::sys::private::Access;
 use crate::transport::sys::{local, private, random};
 
+/// The name of the file that is locked to change the folder.
+pub(super) const LOCK: &str = "lock";
+/// The extensions of the files of an instance.
+const EXTENSIONS: [&str; 4] = ["json", "new", local::EXTENSION, "lock"];
 /// The maximum length of a description, in bytes.
 const MAX_BYTES: u64 = 64 << 10;
 /// The maximum length of a title and of a folder, in bytes.
@@ -67,7 +73,7 @@ impl Entry {
 
     /// Checks the texts of the host.
     pub(crate) fn check(&self) -> Result<()> {
-        super::check_name(&self.name)?;
+        check_name(&self.name)?;
         let texts = [
             ("title", self.title.as_ref()),
             ("folder", self.folder.as_ref()),
@@ -135,7 +141,7 @@ impl Folder {
 
     /// Makes the folder if it does not exist, and checks it.
     pub(super) fn make_again(&self) -> Result<()> {
-        match private_files::create_folder(&self.0) {
+        match private::create_folder(&self.0, false) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                 Err(self.failed("made", error))
             }
@@ -149,10 +155,13 @@ impl Folder {
 
     /// Checks that the folder is the user's alone.
     fn check(&self) -> Result<()> {
-        private_files::check_folder(&self.0)?;
-        let found = fs::symlink_metadata(&self.0);
-        let access = found.and_then(|found| Access::of(&self.0, &found));
-        let access = access.map_err(|error| self.failed("checked", error))?;
+        let failed = |error| self.failed("checked", error);
+        let found = fs::symlink_metadata(&self.0).map_err(failed)?;
+        if !found.is_dir() {
+            let text = format!("'{}' is a link or a file: expected a folder", self.shown());
+            return Err(Error::new(ErrorKind::Invalid, text));
+        }
+        let access = Access::of(&self.0, &found).map_err(failed)?;
         let fault = match access.others_may_read() {
             Some(fault) => format!("{fault}: {}", private::FOLDER_ADVICE),
             None if access.owner != local::user() => "its owner is another user".to_owned(),
@@ -200,8 +209,9 @@ impl Folder {
         let mut ids = BTreeSet::new();
         for file in files.take(MAX_FILES) {
             let file = file.map_err(|error| self.failed("read", error))?.path();
-            let known = [local::EXTENSION, "json", "new"].map(OsStr::new);
-            if file.extension().is_some_and(|it| known.contains(&it))
+            if file
+                .extension()
+                .is_some_and(|it| EXTENSIONS.map(OsStr::new).contains(&it))
                 && let Some(id) = file.file_stem().and_then(OsStr::to_str)
                 && is_id(id)
             {
@@ -212,37 +222,60 @@ impl Folder {
     }
 
     fn read(&self, id: &str) -> Found {
-        let path = path_in(&self.0, id, "json");
-        let file = loop {
-            match local::open_own(&path) {
-                Ok(file) if !local::is_unlocked(&file) => break file,
-                // Its process has just replaced it.
-                Ok(file) if local::is_removed(&file) => {}
-                _ => return Found::Left,
-            }
+        let lock = local::open_own(&path_in(&self.0, id, "lock"));
+        if lock.map_or(true, |lock| is_unlocked(&lock)) {
+            return Found::Left;
+        }
+        let Ok(file) = local::open_own(&path_in(&self.0, id, "json")) else {
+            return Found::Living(None);
         };
         let mut text = Vec::new();
-        let read = (&file).take(MAX_BYTES + 1).read_to_end(&mut text);
+        let read = file.take(MAX_BYTES + 1).read_to_end(&mut text);
         let is_whole = read.is_ok_and(|len| len as u64 <= MAX_BYTES);
         let entry = is_whole.then(|| serde_json::from_slice::<Entry>(&text).ok());
         Found::Living(entry.flatten().filter(|entry| entry.check().is_ok()))
     }
 
+    /// Locks the folder until the result is dropped. Fails with `TimedOut` if another process has
+    /// the lock for longer than `span`.
+    fn lock(&self, span: Duration) -> io::Result<File> {
+        let file = private::open_or_create(&self.0.join(LOCK))?;
+        let deadline = Instant::now() + span;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                    thread::sleep(Duration::from_millis(5));
+                }
+                Err(TryLockError::WouldBlock) => {
+                    let text = "another process has locked it";
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+                }
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+        }
+    }
+
     /// Removes the files of instances whose processes have ended. Leaves them if another process
     /// changes the folder now, or if they can't be removed.
     pub(crate) fn clean(&self) {
-        let Ok(_locked) = local::lock_folder(&self.0, Duration::ZERO) else {
+        let Ok(_locked) = self.lock(Duration::ZERO) else {
             return;
         };
         for id in self.ids().unwrap_or_default() {
             let socket = path_in(&self.0, &id, local::EXTENSION);
-            // A process that listens lives. Another program has removed its description.
+            // A process that listens lives. Another program has removed its lock.
             if matches!(self.read(&id), Found::Left) && local::is_unused(&socket) {
-                let others = ["json", "new"].map(|it| path_in(&self.0, &id, it));
-                for path in others.iter().chain([&socket]) {
-                    _ = fs::remove_file(path);
-                }
+                self.remove(&id);
             }
+        }
+    }
+
+    /// Removes the files of an instance.
+    fn remove(&self, id: &str) {
+        for extension in EXTENSIONS {
+            // A file that can't be removed is left to the next process that lists.
+            _ = fs::remove_file(path_in(&self.0, id, extension));
         }
     }
 
@@ -257,56 +290,52 @@ impl Folder {
         let mut bytes = [0; 4];
         random::fill(&mut bytes)?;
         let id = format!("{}-{:08x}", entry.pid, u32::from_ne_bytes(bytes));
-        let locked = local::lock_folder(&self.0, LOCK_WAIT);
+        let locked = self.lock(LOCK_WAIT);
         let _locked = locked.map_err(|error| self.failed("locked", error))?;
         let socket = path_in(&self.0, &id, local::EXTENSION);
-        let listener = listen(&socket).map_err(|error| {
-            Error::io(format_args!("listening on '{}'", socket.display()), error)
-        })?;
         let endpoint = format!("unix:{}", socket.display());
         let entry = Entry { endpoint, ..entry };
-        match self.write(&id, &entry) {
-            Ok(file) => {
+        let made = private::create_new(&path_in(&self.0, &id, "lock")).and_then(|lock| {
+            lock.lock()?;
+            let listener = listen(&socket)?;
+            self.write(&id, &entry)?;
+            Ok((listener, lock))
+        });
+        match made {
+            Ok((listener, lock)) => {
                 let folder = self.clone();
                 let published = PublishedFile {
                     folder,
                     id,
                     entry,
-                    file,
+                    lock,
                 };
                 Ok((listener, published))
             }
             Err(error) => {
-                _ = fs::remove_file(&socket);
-                Err(error)
+                self.remove(&id);
+                let doing = format!("making the socket '{}'", socket.display());
+                Err(Error::io(doing, error))
             }
         }
     }
 
-    /// Writes a description and puts it in its place. Returns the file, which is locked. The caller
-    /// has the lock of the folder.
-    fn write(&self, id: &str, entry: &Entry) -> Result<File> {
+    /// Writes a description and puts it in its place. The caller has the lock of the folder.
+    fn write(&self, id: &str, entry: &Entry) -> io::Result<()> {
         let text = serde_json::to_vec(entry).expect("texts and numbers are JSON");
-        let (new, path) = (path_in(&self.0, id, "new"), path_in(&self.0, id, "json"));
-        let written = private_files::create_file(&new).and_then(|mut file| {
-            file.lock()?;
-            file.write_all(&text)?;
-            fs::rename(&new, &path)?;
-            Ok(file)
-        });
-        written.map_err(|error| {
-            // If the file can't be removed, it goes with the instance.
-            _ = fs::remove_file(&new);
-            Error::io(format_args!("writing '{}'", path.display()), error)
-        })
+        let new = path_in(&self.0, id, "new");
+        // The file of an attempt that has failed.
+        _ = fs::remove_file(&new);
+        private::create_new(&new)?.write_all(&text)?;
+        fs::rename(&new, path_in(&self.0, id, "json"))
     }
 }
 
-/// What the file of an instance tells.
+/// What the files of an instance tell.
 enum Found {
     /// The process lives. The description is missing if it can't be read.
     Living(Option<Entry>),
-    /// The process has ended, or the file has gone.
+    /// The process has ended, or the files have gone.
     Left,
 }
 
@@ -318,13 +347,20 @@ fn runtime_folder() -> Result<PathBuf> {
     Ok(local::runtime_folder())
 }
 
-/// The description of an instance of this process, as a file that this process has locked.
+/// Whether no process has locked a file. If locks don't work, the file counts as locked, so that
+/// nothing of a living process is removed.
+fn is_unlocked(file: &File) -> bool {
+    file.try_lock_shared().is_ok()
+}
+
+/// The files of an instance of this process.
 #[derive(Debug)]
 pub(crate) struct PublishedFile {
     folder: Folder,
     id: String,
     entry: Entry,
-    file: File,
+    /// The file that this process has locked.
+    lock: File,
 }
 
 impl PublishedFile {
@@ -338,21 +374,19 @@ impl PublishedFile {
         self.replace(entry)
     }
 
-    /// Keeps the file from being removed as a file that nobody has used for long. Makes it again if
-    /// it was removed.
+    /// Keeps the files from being removed as files that nobody has used for long.
     pub(crate) fn refresh(&mut self) -> Result<()> {
-        if local::is_removed(&self.file) {
-            return self.replace(self.entry.clone());
-        }
-        let touched = self.file.set_modified(SystemTime::now());
-        touched.map_err(|error| self.folder.failed("changed", error))
+        let touched = self.lock.set_modified(SystemTime::now());
+        touched.map_err(|error| self.folder.failed("changed", error))?;
+        self.replace(self.entry.clone())
     }
 
     fn replace(&mut self, entry: Entry) -> Result<()> {
         let folder = &self.folder;
-        let locked = local::lock_folder(&folder.0, LOCK_WAIT);
+        let locked = folder.lock(LOCK_WAIT);
         let _locked = locked.map_err(|error| folder.failed("locked", error))?;
-        self.file = folder.write(&self.id, &entry)?;
+        let written = folder.write(&self.id, &entry);
+        written.map_err(|error| folder.failed("written to", error))?;
         self.entry = entry;
         Ok(())
     }
@@ -361,11 +395,8 @@ impl PublishedFile {
         self.entry.clone().instance(&self.id, &self.folder.0)
     }
 
-    /// Removes the files of the instance.
+    /// Removes the files.
     pub(crate) fn remove(&self) {
-        for extension in ["json", local::EXTENSION] {
-            // If a file can't be removed, the next process that lists removes it.
-            _ = fs::remove_file(path_in(&self.folder.0, &self.id, extension));
-        }
+        self.folder.remove(&self.id);
     }
 }

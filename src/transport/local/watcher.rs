@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::folder::Folder;
-use super::{Instance, check_name};
+use super::folder::{Folder, LOCK};
+use super::instance::{Instance, check_name};
 use crate::error::{Error, Result};
 use crate::transport::sys::fd::Wake;
 use crate::transport::sys::local::FolderWatch;
@@ -135,7 +135,9 @@ impl<F: FnMut(&[Instance])> Watching<F> {
             self.tell(folder.list(self.name.as_deref()).unwrap_or_default());
             let pause = later.next().copied().unwrap_or(FolderWatch::INTERVAL);
             let deadline = Instant::now() + pause;
-            if !watch.wait(&self.stop.wake, deadline).unwrap_or(false) || self.stop.is_set() {
+            // Listing may lock the folder, which is no change.
+            let is_there = watch.wait(&self.stop.wake, deadline, LOCK);
+            if !is_there.unwrap_or(false) || self.stop.is_set() {
                 return;
             }
             if Instant::now() < deadline {

@@ -2,7 +2,7 @@
 //! other.
 
 use std::env;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
@@ -13,8 +13,6 @@ use std::time::{Duration, Instant};
 use super::fd::{self, Wake};
 use super::private::User;
 use super::unix_socket;
-
-pub(crate) use super::unix_socket::lock_folder;
 
 /// The maximum wait for an answer of the process that listens at a path.
 const PROBE: Duration = Duration::from_millis(100);
@@ -63,21 +61,6 @@ pub(crate) fn open_own(path: &Path) -> io::Result<File> {
         true => Ok(file),
         false => Err(io::ErrorKind::InvalidInput.into()),
     }
-}
-
-/// Whether no process has locked a file with [`File::lock`]. A lock ends with its process.
-pub(crate) fn is_unlocked(file: &File) -> bool {
-    // If locks don't work, the file counts as locked, so that nothing of a living process is
-    // removed.
-    !matches!(
-        file.try_lock_shared(),
-        Err(TryLockError::WouldBlock | TryLockError::Error(_))
-    )
-}
-
-/// Whether a file was removed or replaced while it was open.
-pub(crate) fn is_removed(file: &File) -> bool {
-    file.metadata().is_ok_and(|found| found.nlink() == 0)
 }
 
 /// A socket that listens for processes of the same user.
@@ -207,27 +190,38 @@ impl FolderWatch {
         Ok(Self(watch))
     }
 
-    /// Blocks until files may have changed, `wake` is fired, or the deadline passes. Returns false
-    /// if the folder itself has gone.
-    pub(crate) fn wait(&self, wake: &Wake, deadline: Instant) -> io::Result<bool> {
+    /// Blocks until files other than `ignored` may have changed, `wake` is fired, or the deadline
+    /// passes. Returns false if the folder itself has gone.
+    pub(crate) fn wait(&self, wake: &Wake, deadline: Instant, ignored: &str) -> io::Result<bool> {
+        loop {
+            let mut entries = [
+                fd::entry(self.0.as_raw_fd(), libc::POLLIN),
+                fd::entry(wake.raw(), libc::POLLIN),
+            ];
+            let is_ready = fd::poll(&mut entries, Some(deadline))?;
+            match self.read(ignored.as_bytes()) {
+                Event::Gone => return Ok(false),
+                Event::Nothing if is_ready && entries[1].revents == 0 => {}
+                _ => return Ok(true),
+            }
+        }
+    }
+
+    /// Reads all events that have come.
+    fn read(&self, ignored: &[u8]) -> Event {
         const GONE: u32 = libc::IN_DELETE_SELF | libc::IN_MOVE_SELF | libc::IN_IGNORED;
-        let mut entries = [
-            fd::entry(self.0.as_raw_fd(), libc::POLLIN),
-            fd::entry(wake.raw(), libc::POLLIN),
-        ];
-        fd::poll(&mut entries, Some(deadline))?;
-        let mut is_there = true;
+        let mut event = Event::Nothing;
         let mut bytes = [0u8; 4096];
         loop {
             // SAFETY: the descriptor is open, and the buffer is valid for its length.
             let count =
                 unsafe { libc::read(self.0.as_raw_fd(), bytes.as_mut_ptr().cast(), bytes.len()) };
-            let Some(mut rest) = usize::try_from(count).ok().and_then(|len| bytes.get(..len))
-            else {
-                return Ok(is_there);
+            let read = usize::try_from(count).ok().and_then(|len| bytes.get(..len));
+            let Some(mut rest) = read else {
+                return event;
             };
             // An event is a header of 16 bytes, with its mask in the second four and the length of
-            // the name in the last four, and then the name.
+            // the name in the last four, and then the name with zeros.
             while let Some((header, names)) = rest.split_first_chunk::<16>() {
                 let number = |at: usize| {
                     let bytes = header
@@ -235,11 +229,28 @@ impl FolderWatch {
                         .and_then(|bytes| bytes.try_into().ok());
                     u32::from_ne_bytes(bytes.unwrap_or_default())
                 };
-                is_there &= number(4) & GONE == 0;
-                rest = names.get(number(12) as usize..).unwrap_or_default();
+                let (name, others) = names
+                    .split_at_checked(number(12) as usize)
+                    .unwrap_or_default();
+                rest = others;
+                let is_ignored = name.split(|byte| *byte == 0).next() == Some(ignored);
+                event = match event {
+                    _ if number(4) & GONE != 0 => Event::Gone,
+                    Event::Nothing if !is_ignored => Event::Change,
+                    event => event,
+                };
             }
         }
     }
+}
+
+/// What events of a folder tell.
+#[cfg(target_os = "linux")]
+#[derive(Clone, Copy)]
+enum Event {
+    Nothing,
+    Change,
+    Gone,
 }
 
 /// Waits for changes of the files in a folder. On this system, the caller has to look from time to
@@ -258,7 +269,7 @@ impl FolderWatch {
     }
 
     /// Blocks until `wake` is fired, or the deadline passes. Always returns true.
-    pub(crate) fn wait(&self, wake: &Wake, deadline: Instant) -> io::Result<bool> {
+    pub(crate) fn wait(&self, wake: &Wake, deadline: Instant, _: &str) -> io::Result<bool> {
         fd::poll(&mut [fd::entry(wake.raw(), libc::POLLIN)], Some(deadline))?;
         Ok(true)
     }

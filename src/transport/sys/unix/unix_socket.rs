@@ -131,7 +131,8 @@ pub(crate) fn listen(path: &Path) -> io::Result<(super::tcp::Listener, SocketFil
 
 /// Locks a folder until the result is dropped. Fails with `TimedOut` if another process has the
 /// lock for longer than `span`.
-pub(crate) fn lock_folder(folder: &Path, span: Duration) -> io::Result<File> {
+#[cfg(feature = "http-server")]
+fn lock_folder(folder: &Path, span: Duration) -> io::Result<File> {
     let folder = File::open(folder)?;
     let deadline = Instant::now() + span;
     loop {
@@ -163,7 +164,8 @@ fn remove_unused(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Listens on a new socket at a path, as [`listen`] does. Fails with `AddrInUse` if the path exists.
+/// Listens on a new socket at a path, as [`listen`] does. Fails with `AddrInUse` if the path
+/// exists.
 pub(crate) fn bind(path: &Path) -> io::Result<(UnixListener, SocketFile)> {
     let (address, len) = address(path)?;
     let socket = socket()?;

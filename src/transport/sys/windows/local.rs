@@ -19,11 +19,6 @@ fn unsupported<T>() -> io::Result<T> {
     Err(io::Error::new(io::ErrorKind::Unsupported, text))
 }
 
-/// Fails with `Unsupported`.
-pub(crate) fn lock_folder(_: &Path, _: Duration) -> io::Result<File> {
-    unsupported()
-}
-
 pub(crate) fn user() -> User {
     User::default()
 }
@@ -35,14 +30,6 @@ pub(crate) fn runtime_folder() -> PathBuf {
 /// Fails with `Unsupported`.
 pub(crate) fn open_own(_: &Path) -> io::Result<File> {
     unsupported()
-}
-
-pub(crate) fn is_unlocked(_: &File) -> bool {
-    false
-}
-
-pub(crate) fn is_removed(_: &File) -> bool {
-    false
 }
 
 /// A listener for processes of the same user. On this system there is none.
@@ -82,7 +69,7 @@ impl FolderWatch {
         unsupported()
     }
 
-    pub(crate) fn wait(&self, _: &Wake, _: Instant) -> io::Result<bool> {
+    pub(crate) fn wait(&self, _: &Wake, _: Instant, _: &str) -> io::Result<bool> {
         match *self {}
     }
 }
