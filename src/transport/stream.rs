@@ -73,6 +73,7 @@ enum Kind {
         closer: Option<Closer>,
     },
     Socket(fd::OwnedSocket),
+    Local(local::Socket),
     Given(fd::Owned, fd::Owned),
 }
 
@@ -83,6 +84,7 @@ impl fmt::Debug for Kind {
         f.write_str(match self {
             Self::Any { .. } => "Any",
             Self::Socket(_) => "Socket",
+            Self::Local(_) => "Local",
             Self::Given(..) => "Given",
         })
     }
@@ -151,7 +153,7 @@ impl Stream {
     /// Creates a transport from the socket of a process of the same user.
     pub(crate) fn local(socket: local::Socket, peer: String) -> Self {
         Self {
-            kind: Kind::Socket(socket),
+            kind: Kind::Local(socket),
             peer,
         }
     }
@@ -243,6 +245,7 @@ impl Transport for Stream {
                 });
                 descriptors(ends, peer, limits)
             }
+            Kind::Local(socket) => descriptors(local::ends(socket), peer, limits),
             Kind::Given(reader, writer) => {
                 let start = |work| limits.threads.start("stream", Stack::Small, work);
                 let ends = read::ReadEnd::given(reader, &start)

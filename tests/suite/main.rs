@@ -178,7 +178,6 @@ mod panics;
 mod played;
 #[cfg(feature = "http-client")]
 mod proxied;
-#[cfg(unix)]
 mod published;
 mod raw;
 mod raw_results;

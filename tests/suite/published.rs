@@ -4,11 +4,16 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+#[cfg(unix)]
 use std::os::unix::fs::{PermissionsExt as _, symlink};
+#[cfg(unix)]
 use std::os::unix::net::{UnixListener, UnixStream};
+#[cfg(unix)]
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+#[cfg(unix)]
+use std::process::Command;
+use std::process::{Child, Stdio};
 use std::sync::{Barrier, mpsc};
 use std::thread;
 use std::time::{Duration, Instant, UNIX_EPOCH};
@@ -20,9 +25,18 @@ use mcplink::transport::local::{self, Instance};
 use mcplink::{ErrorKind, Result};
 use serde_json::{Value, json};
 
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", windows))]
 use crate::common::system::{open_descriptors, threads};
 use crate::common::{LONG, helper};
+
+/// The variable that names the folder of the folder of published servers.
+const FOLDER: &str = if cfg!(windows) {
+    "LOCALAPPDATA"
+} else {
+    "XDG_RUNTIME_DIR"
+};
+/// The number of files of one published server.
+const FILES: usize = if cfg!(windows) { 2 } else { 3 };
 
 /// Runs a test of this file in a process of its own. Published servers are in a new folder.
 fn alone(name: &str) {
@@ -30,7 +44,7 @@ fn alone(name: &str) {
     _ = fs::remove_dir_all(&folder);
     fs::create_dir(&folder).unwrap();
     let mut command = helper(&format!("published::{name}"));
-    let output = command.env("XDG_RUNTIME_DIR", &folder).output().unwrap();
+    let output = command.env(FOLDER, &folder).output().unwrap();
     fs::remove_dir_all(&folder).unwrap();
     assert!(
         output.status.success(),
@@ -60,16 +74,19 @@ fn who_watches_is_told_what_comes_and_goes() {
     alone("watched");
 }
 
+#[cfg(unix)]
 #[test]
 fn a_folder_that_others_may_use_is_refused() {
     alone("folders");
 }
 
+#[cfg(unix)]
 #[test]
 fn hostile_files_harm_nobody() {
     alone("hostile");
 }
 
+#[cfg(unix)]
 #[test]
 fn a_process_of_another_user_is_refused() {
     alone("other_user");
@@ -95,7 +112,7 @@ fn a_file_that_was_removed_comes_back_with_the_next_title() {
     alone("removed");
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", windows))]
 #[test]
 fn restarts_leave_nothing() {
     alone("restarts");
@@ -129,7 +146,7 @@ fn titles_of(found: &[Instance]) -> Vec<&str> {
 
 /// The folder of the published servers.
 fn folder() -> PathBuf {
-    Path::new(&std::env::var_os("XDG_RUNTIME_DIR").unwrap()).join("mcplink")
+    Path::new(&std::env::var_os(FOLDER).unwrap()).join("mcplink")
 }
 
 fn files() -> Vec<String> {
@@ -203,13 +220,21 @@ fn found() {
 
     let text = fs::read_to_string(folder().join(format!("{}.json", instance.id))).unwrap();
     let entry: Value = serde_json::from_str(&text).unwrap();
-    let socket = folder().join(format!("{}.sock", instance.id));
     let started = Duration::from_secs(entry["started"].as_u64().unwrap());
     assert_eq!(instance.started, UNIX_EPOCH + started);
     assert!(started > Duration::from_secs(1_760_000_000));
-    assert_eq!(entry["endpoint"], format!("unix:{}", socket.display()));
-    let mode = |path: &Path| fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!((mode(&folder()), mode(&socket)), (0o700, 0o600));
+    #[cfg(unix)]
+    {
+        let socket = folder().join(format!("{}.sock", instance.id));
+        assert_eq!(entry["endpoint"], format!("unix:{}", socket.display()));
+        let mode = |path: &Path| fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&folder()), mode(&socket)), (0o700, 0o600));
+    }
+    #[cfg(windows)]
+    assert_eq!(
+        entry["endpoint"],
+        format!(r"pipe:\\.\pipe\mcplink-{}", instance.id)
+    );
 
     let client = connect(instance).unwrap();
     assert_eq!(call(&client).unwrap(), std::process::id().to_string());
@@ -264,7 +289,7 @@ fn titles() {
     assert!(looking.join().unwrap() > 0);
     let found = local::instances("editor").unwrap();
     assert_eq!(titles_of(&found), ["499"]);
-    assert_eq!(files().len(), 4);
+    assert_eq!(files().len(), FILES + 1);
 }
 
 #[test]
@@ -279,14 +304,14 @@ fn killed() {
     assert!(call(&client).is_err());
     let found = local::instances("editor").unwrap();
     assert_eq!(titles_of(&found), ["second"]);
-    assert_eq!(files().len(), 4);
+    assert_eq!(files().len(), FILES + 1);
     let client = connect(&found[0]).unwrap();
     assert_eq!(call(&client).unwrap(), second.child.id().to_string());
     second.kill();
 
     // A program that publishes itself removes files too.
     let left = files();
-    assert_eq!(left.len(), 4);
+    assert_eq!(left.len(), FILES + 1);
     let publication = publish("other");
     let now = files();
     let still = now.iter().filter(|name| left.contains(name));
@@ -329,6 +354,7 @@ fn watched() {
     assert!(told.recv_timeout(LONG).is_err());
 }
 
+#[cfg(unix)]
 #[test]
 #[ignore = "runs alone"]
 fn folders() {
@@ -361,6 +387,7 @@ fn folders() {
 
 // Must not happen: whoever lists follows a link, waits for a pipe, reads without an end, or removes
 // a file that is none of a published server.
+#[cfg(unix)]
 #[test]
 #[ignore = "runs alone"]
 fn hostile() {
@@ -460,6 +487,7 @@ fn hostile() {
 }
 
 /// Connects to the socket in `SOCKET`, and fails if it is answered.
+#[cfg(unix)]
 #[test]
 #[ignore = "a process of another user"]
 fn stranger() {
@@ -472,6 +500,7 @@ fn stranger() {
     assert_eq!(count, 0);
 }
 
+#[cfg(unix)]
 #[test]
 #[ignore = "runs alone"]
 fn other_user() {
@@ -589,7 +618,7 @@ fn removed() {
     call(&connect(&found[0]).unwrap()).unwrap();
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", windows))]
 #[test]
 #[ignore = "runs alone"]
 fn restarts() {

@@ -164,8 +164,8 @@ impl Folder {
         let access = Access::of(&self.0, &found).map_err(failed)?;
         let fault = match access.others_may_read() {
             Some(fault) => format!("{fault}: {}", private::FOLDER_ADVICE),
-            None if access.owner != local::user() => "its owner is another user".to_owned(),
-            None => return Ok(()),
+            None if local::user().is_ok_and(|user| user == access.owner) => return Ok(()),
+            None => "its owner is another user".to_owned(),
         };
         let text = format!(
             "other users may use the folder '{}' ({fault})",
@@ -293,7 +293,7 @@ impl Folder {
         let locked = self.lock(LOCK_WAIT);
         let _locked = locked.map_err(|error| self.failed("locked", error))?;
         let socket = path_in(&self.0, &id, local::EXTENSION);
-        let endpoint = format!("unix:{}", socket.display());
+        let endpoint = local::endpoint(&socket);
         let entry = Entry { endpoint, ..entry };
         let made = private::create_new(&path_in(&self.0, &id, "lock")).and_then(|lock| {
             lock.lock()?;
@@ -340,11 +340,8 @@ enum Found {
 }
 
 fn runtime_folder() -> Result<PathBuf> {
-    if cfg!(windows) {
-        let text = "published servers are not supported on Windows";
-        return Err(Error::new(ErrorKind::Unsupported, text));
-    }
-    Ok(local::runtime_folder())
+    let found = local::runtime_folder();
+    found.map_err(|error| Error::io("looking for the folder of published servers", error))
 }
 
 /// Whether no process has locked a file. If locks don't work, the file counts as locked, so that

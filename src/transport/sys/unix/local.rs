@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 
 use super::fd::{self, Wake};
 use super::private::User;
+use super::read::ReadEnd;
 use super::unix_socket;
+use super::write::WriteEnd;
 
 /// The maximum wait for an answer of the process that listens at a path.
 const PROBE: Duration = Duration::from_millis(100);
@@ -23,8 +25,13 @@ pub(crate) const EXTENSION: &str = "sock";
 /// A connection between two processes of one user.
 pub(crate) type Socket = OwnedFd;
 
-/// Returns the user of this process.
-pub(crate) fn user() -> User {
+/// Returns the user of this process. Never fails on this system.
+#[expect(clippy::unnecessary_wraps, reason = "it can fail on Windows")]
+pub(crate) fn user() -> io::Result<User> {
+    Ok(own_user())
+}
+
+fn own_user() -> User {
     // SAFETY: the call has no conditions.
     unsafe { libc::geteuid() }
 }
@@ -35,17 +42,19 @@ pub(crate) fn user() -> User {
 /// The folder of `XDG_RUNTIME_DIR` is used if it belongs to the user. Hosts of MCP servers often
 /// start them with few environment variables, so the folder of that name is also found without the
 /// variable. Without such a folder, the folder is one for temporary files.
-pub(crate) fn runtime_folder() -> PathBuf {
-    let user = user();
+#[expect(clippy::unnecessary_wraps, reason = "it can fail on Windows")]
+pub(crate) fn runtime_folder() -> io::Result<PathBuf> {
+    let user = own_user();
     let named = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let usual = PathBuf::from(format!("/run/user/{user}"));
     let is_usable = |path: &PathBuf| {
         path.is_absolute() && fs::metadata(path).is_ok_and(|it| it.is_dir() && it.uid() == user)
     };
-    match named.into_iter().chain([usual]).find(is_usable) {
-        Some(folder) => folder.join("mcplink"),
-        None => PathBuf::from(format!("/tmp/mcplink-{user}")),
-    }
+    let found = named.into_iter().chain([usual]).find(is_usable);
+    Ok(found.map_or_else(
+        || PathBuf::from(format!("/tmp/mcplink-{user}")),
+        |folder| folder.join("mcplink"),
+    ))
 }
 
 /// Opens a file of the user's for reading. Follows no link in the last segment of the path. Fails
@@ -57,10 +66,21 @@ pub(crate) fn open_own(path: &Path) -> io::Result<File> {
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
     let file = options.open(path)?;
     let found = file.metadata()?;
-    match found.is_file() && found.uid() == user() {
+    match found.is_file() && found.uid() == own_user() {
         true => Ok(file),
         false => Err(io::ErrorKind::InvalidInput.into()),
     }
+}
+
+/// Returns the address of the socket at a path, for programs without this library.
+pub(crate) fn endpoint(path: &Path) -> String {
+    format!("unix:{}", path.display())
+}
+
+/// Splits a connection into its two ends.
+pub(crate) fn ends(socket: Socket) -> io::Result<(ReadEnd, WriteEnd)> {
+    let second = fd::duplicate_socket(&socket)?;
+    Ok((ReadEnd::socket(socket)?, WriteEnd::socket(second)?))
 }
 
 /// A socket that listens for processes of the same user.
@@ -70,7 +90,7 @@ pub(crate) struct LocalListener(UnixListener);
 impl LocalListener {
     /// Listens on a new socket at a path. Only the user may connect to it.
     pub(crate) fn bind(path: &Path) -> io::Result<Self> {
-        let (listener, _) = unix_socket::bind(path)?;
+        let listener = unix_socket::bind(path)?;
         listener.set_nonblocking(true)?;
         Ok(Self(listener))
     }
@@ -89,7 +109,7 @@ impl LocalListener {
             match self.0.accept() {
                 Ok((stream, _)) => {
                     let stream = fd::private(stream.into())?;
-                    if peer_user(&stream).is_ok_and(|peer| peer == user()) {
+                    if peer_user(&stream).is_ok_and(|peer| peer == own_user()) {
                         return Ok(Some(stream));
                     }
                 }
@@ -112,7 +132,7 @@ impl LocalListener {
 /// user's process listens.
 pub(crate) fn connect(path: &Path, span: Duration) -> io::Result<Socket> {
     let socket = Socket::from(unix_socket::connect(path, span)?);
-    if peer_user(&socket)? != user() {
+    if peer_user(&socket)? != own_user() {
         let text = "a process of another user listens there";
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
     }

@@ -1,14 +1,21 @@
 //! Unix sockets: connecting, listening, and the file of a socket.
 
-use std::fs::{self, File, Permissions, TryLockError};
+use std::fs::{self, Permissions};
+#[cfg(feature = "http-server")]
+use std::fs::{File, TryLockError};
 use std::io;
 use std::mem;
 use std::net::TcpStream;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
+#[cfg(feature = "http-server")]
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::os::unix::net::UnixListener;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+#[cfg(feature = "http-server")]
+use std::path::PathBuf;
+#[cfg(feature = "http-server")]
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -86,6 +93,7 @@ fn address(path: &Path) -> io::Result<(libc::sockaddr_un, libc::socklen_t)> {
 }
 
 /// The file of a socket that listens.
+#[cfg(feature = "http-server")]
 #[derive(Debug)]
 pub(crate) struct SocketFile {
     path: PathBuf,
@@ -93,9 +101,20 @@ pub(crate) struct SocketFile {
     inode: u64,
 }
 
+#[cfg(feature = "http-server")]
 impl SocketFile {
+    /// Returns the file at the path of a new socket.
+    fn new(path: &Path) -> io::Result<Self> {
+        let file = fs::symlink_metadata(path)?;
+        Ok(Self {
+            path: path.to_owned(),
+            device: file.dev(),
+            inode: file.ino(),
+        })
+    }
+
     /// Removes the file, unless another file has replaced it.
-    pub(crate) fn remove(&self) {
+    pub(crate) fn remove(self) {
         let is_ours = |file: &fs::Metadata| (file.dev(), file.ino()) == (self.device, self.inode);
         if fs::symlink_metadata(&self.path).is_ok_and(|file| is_ours(&file)) {
             // If the file can't be removed, the next server at this path replaces it.
@@ -115,18 +134,19 @@ pub(crate) fn listen(path: &Path) -> io::Result<(super::tcp::Listener, SocketFil
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     let folder = folder.unwrap_or_else(|| Path::new("."));
     let _locked = lock_folder(folder, LOCK_WAIT)?;
-    let bound = match bind(path) {
+    let listener = match bind(path) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
             match remove_unused(path) {
                 // A server that closes has removed its socket meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 removed => removed?,
             }
-            bind(path)
+            bind(path)?
         }
-        bound => bound,
+        bound => bound?,
     };
-    bound.map(|(listener, file)| (super::tcp::Listener::Unix(listener), file))
+    let file = SocketFile::new(path)?;
+    Ok((super::tcp::Listener::Unix(listener), file))
 }
 
 /// Locks a folder until the result is dropped. Fails with `TimedOut` if another process has the
@@ -166,27 +186,18 @@ fn remove_unused(path: &Path) -> io::Result<()> {
 
 /// Listens on a new socket at a path, as [`listen`] does. Fails with `AddrInUse` if the path
 /// exists.
-pub(crate) fn bind(path: &Path) -> io::Result<(UnixListener, SocketFile)> {
+pub(crate) fn bind(path: &Path) -> io::Result<UnixListener> {
     let (address, len) = address(path)?;
     let socket = socket()?;
     // SAFETY: the descriptor is open, and the length is that of the address.
     fd::check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), len) })?;
     let listening = fs::set_permissions(path, Permissions::from_mode(0o600)).and_then(|()| {
         // SAFETY: the descriptor is open.
-        fd::check(unsafe { libc::listen(socket.as_raw_fd(), 4096) })?;
-        fs::symlink_metadata(path)
+        fd::check(unsafe { libc::listen(socket.as_raw_fd(), 4096) })
     });
-    let file = match listening {
-        Ok(file) => file,
-        Err(error) => {
-            _ = fs::remove_file(path);
-            return Err(error);
-        }
-    };
-    let file = SocketFile {
-        path: path.to_owned(),
-        device: file.dev(),
-        inode: file.ino(),
-    };
-    Ok((UnixListener::from(socket), file))
+    if let Err(error) = listening {
+        _ = fs::remove_file(path);
+        return Err(error);
+    }
+    Ok(UnixListener::from(socket))
 }

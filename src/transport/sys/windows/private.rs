@@ -56,8 +56,8 @@ const WRITE: u32 = FILE_WRITE_DATA
 const READ: u32 = FILE_READ_DATA | GENERIC_READ | GENERIC_ALL;
 
 /// The owner of a file: a security identifier as text.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct User(String);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct User(pub(super) String);
 
 impl fmt::Display for User {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -225,7 +225,7 @@ fn system_path(path: &Path) -> io::Result<Vec<u16>> {
 }
 
 /// Returns the user of this process.
-fn user() -> io::Result<String> {
+pub(super) fn user() -> io::Result<String> {
     let mut token = ptr::null_mut();
     // SAFETY: there is room for the handle.
     check(unsafe { OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &raw mut token) })?;
@@ -244,7 +244,9 @@ fn user() -> io::Result<String> {
 }
 
 /// Calls `make` with the security attributes of a new file or folder.
-fn with_owner_only<T>(make: impl FnOnce(*const SECURITY_ATTRIBUTES) -> T) -> io::Result<T> {
+pub(super) fn with_owner_only<T>(
+    make: impl FnOnce(*const SECURITY_ATTRIBUTES) -> T,
+) -> io::Result<T> {
     // The user is the owner, even if this process is elevated. The user and the system have full
     // access, and new files in a folder inherit these entries (OICI). Nothing is inherited from the
     // parent folder (P).

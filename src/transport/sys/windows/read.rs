@@ -59,12 +59,16 @@ impl ReadEnd {
         )
     }
 
+    /// Creates a read end from a pipe of this process, which was opened for overlapped transfers.
+    pub(super) fn own(pipe: OwnedHandle) -> io::Result<Self> {
+        Self::new(Source::Own(Transfer::new(Channel::Pipe(pipe))?), 1 << 20)
+    }
+
     /// Creates a pipe for output of a child. Returns the end that this process reads, and the end
     /// that the child writes.
     pub(crate) fn pipe() -> io::Result<(Self, OwnedHandle)> {
         let (ours, theirs) = fd::pipe(Direction::FromChild)?;
-        let source = Source::Own(Transfer::new(Channel::Pipe(ours))?);
-        Ok((Self::new(source, 1 << 20)?, theirs))
+        Ok((Self::own(ours)?, theirs))
     }
 
     /// Creates a read end from a handle of the host, of any kind. Starts a thread with `start`.

@@ -49,12 +49,16 @@ impl WriteEnd {
         Self::new(Target::Own(Transfer::new(Channel::Socket(socket))?))
     }
 
+    /// Creates a write end from a pipe of this process, which was opened for overlapped transfers.
+    pub(super) fn own(pipe: OwnedHandle) -> io::Result<Self> {
+        Self::new(Target::Own(Transfer::new(Channel::Pipe(pipe))?))
+    }
+
     /// Creates a pipe for input of a child. Returns the end that this process writes, and the end
     /// that the child reads.
     pub(super) fn pipe() -> io::Result<(Self, OwnedHandle)> {
         let (ours, theirs) = fd::pipe(Direction::ToChild)?;
-        let target = Target::Own(Transfer::new(Channel::Pipe(ours))?);
-        Ok((Self::new(target)?, theirs))
+        Ok((Self::own(ours)?, theirs))
     }
 
     /// Creates a write end from a handle of the host, of any kind. Starts a thread with `start`.
