@@ -144,7 +144,7 @@ impl Server {
     ///
     /// [`ErrorKind::Invalid`] for another name, for a text that is too long, and when other users
     /// may use the folder for the files. [`ErrorKind::Io`] when the files can't be made, or when
-    /// the system has no descriptor or thread left. [`ErrorKind::Unsupported`] on Windows.
+    /// the system has no descriptor or thread left.
     ///
     /// # Examples
     ///
@@ -331,7 +331,7 @@ impl Shared {
 
     /// Removes the files, so that no more clients connect, and ends the connections.
     fn close(&self) {
-        let file = self.file.lock();
+        let mut file = self.file.lock();
         let mut state = self.state.lock();
         let was_closing = std::mem::replace(&mut state.is_closing, true);
         let clients: Vec<Connection> = state.clients.values().flatten().cloned().collect();

@@ -3,7 +3,9 @@
 //! Each test runs in a process of its own, with a folder of its own for published servers.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+#[cfg(unix)]
+use std::io::Read as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 #[cfg(unix)]
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 #[cfg(unix)]

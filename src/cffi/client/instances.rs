@@ -52,8 +52,7 @@ fn described(instance: &Instance) -> Value {
 /// "started" is in seconds since 1970-01-01. NULL on failure. The caller owns the document and
 /// frees it with mcplink_json_free.
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID for an invalid name, or when other users may use the
-/// folder of the published servers; MCPLINK_E_IO when it can't be read; MCPLINK_E_UNSUPPORTED on
-/// Windows.
+/// folder of the published servers; MCPLINK_E_IO when it can't be read.
 /// Blocks: for the file system.
 #[must_use]
 #[unsafe(no_mangle)]

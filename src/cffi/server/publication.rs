@@ -83,7 +83,7 @@ fallible! {
     /// mcplink_publication_free, before or after the server.
     /// Returns: MCPLINK_OK; MCPLINK_E_INVALID for another name, or when other users may use the
     /// folder of the published servers; MCPLINK_E_IO when its files can't be made;
-    /// MCPLINK_E_UNSUPPORTED on Windows; MCPLINK_E_CLOSED when the server was stopped.
+    /// MCPLINK_E_CLOSED when the server was stopped.
     fn mcplink_server_publish(
         name: *const c_char,
         title: *const c_char,

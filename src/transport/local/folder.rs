@@ -308,7 +308,7 @@ impl Folder {
                     folder,
                     id,
                     entry,
-                    lock,
+                    lock: Some(lock),
                 };
                 Ok((listener, published))
             }
@@ -327,7 +327,7 @@ impl Folder {
         // The file of an attempt that has failed.
         _ = fs::remove_file(&new);
         private::create_new(&new)?.write_all(&text)?;
-        fs::rename(&new, path_in(&self.0, id, "json"))
+        local::replace(&new, &path_in(&self.0, id, "json"))
     }
 }
 
@@ -356,8 +356,8 @@ pub(crate) struct PublishedFile {
     folder: Folder,
     id: String,
     entry: Entry,
-    /// The file that this process has locked.
-    lock: File,
+    /// The file that this process has locked, until the files are removed.
+    lock: Option<File>,
 }
 
 impl PublishedFile {
@@ -373,8 +373,10 @@ impl PublishedFile {
 
     /// Keeps the files from being removed as files that nobody has used for long.
     pub(crate) fn refresh(&mut self) -> Result<()> {
-        let touched = self.lock.set_modified(SystemTime::now());
-        touched.map_err(|error| self.folder.failed("changed", error))?;
+        if let Some(lock) = &self.lock {
+            let touched = lock.set_modified(SystemTime::now());
+            touched.map_err(|error| self.folder.failed("changed", error))?;
+        }
         self.replace(self.entry.clone())
     }
 
@@ -393,7 +395,9 @@ impl PublishedFile {
     }
 
     /// Removes the files.
-    pub(crate) fn remove(&self) {
+    pub(crate) fn remove(&mut self) {
+        // On Windows, the name of an open file stays.
+        self.lock = None;
         self.folder.remove(&self.id);
     }
 }

@@ -21,7 +21,6 @@ const CONNECT: Duration = Duration::from_secs(5);
 /// use mcplink::server::{Publish, Server};
 /// use mcplink::transport::local;
 ///
-/// # if cfg!(windows) { return Ok(()); }
 /// # let name = format!("example-{}", std::process::id());
 /// # let name = &*name;
 /// let server = Server::builder("editor", "4.2").build()?;

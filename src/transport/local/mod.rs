@@ -25,7 +25,9 @@
 //! `ID.lock`. The next process that lists or publishes removes such files. Before it makes or
 //! removes files, a process locks the file `lock` of the folder.
 //!
-//! **Windows.** Functions fail with [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported).
+//! **Windows.** The folder is `mcplink` in the folder of `LOCALAPPDATA`. Access control lists take
+//! the place of modes, and a named pipe that of the socket. Its `endpoint` is `pipe:` and the name
+//! of the pipe.
 //!
 //! Spec: Transports, "Custom Transports" (every revision).
 
@@ -51,7 +53,6 @@ use crate::error::{Error, Excerpt};
 /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when another user may use the folder of the
 /// instances, or when the name is none that a server can be published under.
 /// [`ErrorKind::Io`](crate::ErrorKind::Io) when the folder can't be read.
-/// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) on Windows.
 pub fn instances<'a>(name: impl Into<Option<&'a str>>) -> Result<Vec<Instance>> {
     let name = name.into();
     name.map_or(Ok(()), check_name)?;

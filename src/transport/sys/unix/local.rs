@@ -72,6 +72,11 @@ pub(crate) fn open_own(path: &Path) -> io::Result<File> {
     }
 }
 
+/// Puts a file in the place of another one. A process that reads sees either of them.
+pub(crate) fn replace(from: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(from, to)
+}
+
 /// Returns the address of the socket at a path, for programs without this library.
 pub(crate) fn endpoint(path: &Path) -> String {
     format!("unix:{}", path.display())

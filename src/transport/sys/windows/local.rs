@@ -2,12 +2,13 @@
 //! each other.
 
 use std::env;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::windows::fs::OpenOptionsExt as _;
 use std::os::windows::io::{AsRawHandle as _, OwnedHandle};
 use std::path::{Path, PathBuf};
 use std::ptr;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use windows_sys::Win32::Foundation::{
@@ -28,6 +29,9 @@ use super::private::{self, Access, User};
 use super::read::ReadEnd;
 use super::write::WriteEnd;
 use crate::sync::Mutex;
+
+/// The maximum time for which a replacement waits for processes that read the file.
+const REPLACE: Duration = Duration::from_secs(1);
 
 /// The file name extension of a socket. On this system no file has it.
 pub(crate) const EXTENSION: &str = "sock";
@@ -63,6 +67,22 @@ pub(crate) fn open_own(path: &Path) -> io::Result<File> {
     match file.metadata()?.is_file() && Access::of_file(&file)?.owner == user()? {
         true => Ok(file),
         false => Err(io::ErrorKind::InvalidInput.into()),
+    }
+}
+
+/// Puts a file in the place of another one. A process that reads sees either of them.
+pub(crate) fn replace(from: &Path, to: &Path) -> io::Result<()> {
+    let deadline = Instant::now() + REPLACE;
+    loop {
+        match fs::rename(from, to) {
+            // A file that is open for reading can't be replaced on every version of the system.
+            Err(error)
+                if error.kind() == io::ErrorKind::PermissionDenied && Instant::now() < deadline =>
+            {
+                thread::sleep(Duration::from_millis(1));
+            }
+            replaced => return replaced,
+        }
     }
 }
 
