@@ -12,6 +12,7 @@
 //! opened anew before its next call ([`Proxy::connection`]).
 
 mod exchange;
+mod follower;
 mod gate;
 mod host;
 mod inputs;
@@ -27,22 +28,23 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mcplink::Error;
 use mcplink::client::{Client, ClientBuilder, ConnectionEvent, Restart};
 use mcplink::schema::{ElicitRequestParams, method};
 use mcplink::server::http::HttpOptions;
 use mcplink::server::{GuardedRequest, List, Primitive, Server};
 use mcplink::transport::{Direction, Tap, Tapped, Transport};
+use mcplink::{Error, RpcError};
 use mcplink_testing::trace::Recorder;
 
-use self::exchange::Exchanges;
+use self::exchange::{Exchanges, error_for_client};
+use self::follower::Follower;
 use self::host::Host;
 use self::inputs::Inputs;
 use self::patterns::Filter;
-use self::readings::Readings;
+use self::routes::is_gone;
 use self::shown::Shown;
 use self::targets::Target;
-use self::upstream::{Change, Connection, Followed, Link, Upstream};
+use self::upstream::{Change, Connection, Link, Upstream};
 use crate::args::{Options, ProxyRequest};
 use crate::failure::{Failure, LOST};
 use crate::print::note;
@@ -104,10 +106,13 @@ impl Proxy {
         self: &Arc<Self>,
         upstream: &Upstream,
         client: Inputs,
-    ) -> mcplink::Result<Arc<Connection>> {
+    ) -> Result<Arc<Connection>, RpcError> {
         let again = upstream.again.lock();
         let again = again.unwrap_or_else(PoisonError::into_inner);
-        let (current, common) = (upstream.connection(), upstream.common.meet(client));
+        let common = upstream.common.meet(client);
+        let Some(current) = upstream.connection() else {
+            return Err(self.absent(upstream));
+        };
         let is_right =
             current.client.revision().is_modern() || self.answered(common).has(current.inputs);
         let transport = again.as_ref().filter(|_| !is_right);
@@ -115,11 +120,16 @@ impl Proxy {
             return Ok(current);
         };
         let name = &*upstream.name;
-        let new = connect(self, name, &upstream.changed, common, transport)?;
-        let new = Arc::new(new);
-        upstream.replace(Arc::clone(&new));
+        let new = connect(self, name, &upstream.changed, common, transport);
+        let new = Arc::new(new.map_err(|error| error_for_client(name, &error))?);
+        upstream.replace(Some(Arc::clone(&new)));
         upstream.note(Change::Opened);
         Ok(new)
+    }
+
+    /// Returns the error for a call to a server that is not connected.
+    fn absent(&self, upstream: &Upstream) -> RpcError {
+        is_gone(&upstream.name, "it was never reached")
     }
 }
 
@@ -163,7 +173,11 @@ pub(crate) fn run(request: &ProxyRequest, options: &Options) -> Result<(), Failu
     };
     thread::scope(|all| {
         for upstream in proxy.upstreams() {
-            all.spawn(move || upstream.client().close());
+            all.spawn(move || {
+                if let Some(client) = upstream.client() {
+                    client.close();
+                }
+            });
         }
     });
     let recorded = recorder.map_or(Ok(()), |recorder| recorder.finish());
@@ -307,7 +321,7 @@ fn keep(proxy: &Arc<Proxy>, reached: Reached, first: mpsc::Sender<First>) {
     let upstream = Upstream::new(
         (&*name).into(),
         prefix,
-        connection,
+        Some(connection),
         again,
         proxy.expected,
         changed,
@@ -342,76 +356,21 @@ fn connect(
     })
 }
 
-/// Follows the changes of a server's lists, and renews subscriptions that have ended.
+/// Follows the changes of a server's lists until its connection has ended for good.
 fn watch(
     proxy: &Arc<Proxy>,
     upstream: &Arc<Upstream>,
     changes: &mpsc::Receiver<Change>,
     are_read: bool,
 ) {
-    let mut lists = upstream.subscribe();
-    let mut pause = PAUSES.0;
-    // When to try again what has failed.
-    let mut again = (lists.is_err() || !are_read).then(|| Instant::now() + pause);
-    let mut readings = Readings::new(Instant::now());
+    let mut follower = Follower::new(upstream, are_read);
     loop {
-        let wake = [again, readings.due()].into_iter().flatten().min();
-        let change = match wake {
-            Some(at) => changes.recv_timeout(at.saturating_duration_since(Instant::now())),
-            None => changes.recv().map_err(mpsc::RecvTimeoutError::from),
-        };
-        let mut noted = match change {
-            Ok(change) => vec![change],
-            Err(mpsc::RecvTimeoutError::Timeout) => Vec::new(),
-            // The server has a sender.
-            Err(mpsc::RecvTimeoutError::Disconnected) => return,
-        };
-        let is_retry = again.is_some_and(|at| at <= Instant::now());
-        // Several changes are handled at once.
-        noted.extend(changes.try_iter());
-        let has = |change| noted.contains(&change);
-        if has(Change::Roots) {
-            let connection = upstream.connection();
-            if connection.inputs.has(Inputs::ROOT_CHANGES) {
-                // A server that has gone asks for the roots when it needs them.
-                _ = connection.client.roots_changed();
-            }
-        }
-        if has(Change::Opened) {
-            lists = upstream.subscribe();
-            for uri in upstream.all_followed() {
-                upstream.unfollow(&uri);
-                proxy.follow(&uri);
-            }
-        }
-        if has(Change::Lists) {
-            pause = PAUSES.0;
-        }
-        if is_retry {
-            (again, pause) = (None, (pause * 2).min(PAUSES.1));
-            let has_ended = |lists: &Option<_>| lists.as_ref().is_some_and(Followed::has_ended);
-            if lists.as_ref().map_or(true, has_ended) {
-                lists = upstream.subscribe();
-            }
-            for uri in upstream.all_ended() {
-                upstream.unfollow(&uri);
-                proxy.follow(&uri);
-            }
-        }
-        if has(Change::Ended) {
-            again.get_or_insert_with(|| Instant::now() + pause);
-        }
-        let is_new = is_retry || has(Change::Lists) || has(Change::Opened);
-        if !readings.are_due(Instant::now(), is_new) {
-            continue;
-        }
-        let are_read = refresh(proxy, upstream);
-        if upstream.client().is_closed() {
+        let Some(noted) = follower::next(changes, follower.wake()) else {
             return;
-        }
-        // A list that can never be read is given up.
-        if lists.is_err() || !are_read && pause < PAUSES.1 {
-            again.get_or_insert_with(|| Instant::now() + pause);
+        };
+        follower.handle(proxy, upstream, &noted);
+        if upstream.has_ended() {
+            return;
         }
     }
 }
@@ -473,7 +432,7 @@ fn build(proxy: &Arc<Proxy>, connected: &[Arc<Upstream>], count: usize) -> Resul
         !are_all_here
             || connected
                 .iter()
-                .any(|upstream| has(upstream.client().capabilities()))
+                .any(|upstream| upstream.capabilities().is_some_and(|all| has(&all)))
     };
     for (list, is_declared) in [
         (List::Tools, has(|all| all.tools.is_some())),
@@ -485,12 +444,13 @@ fn build(proxy: &Arc<Proxy>, connected: &[Arc<Upstream>], count: usize) -> Resul
         }
     }
     if let ([only], true) = (connected, proxy.is_single)
-        && let Some(info) = only.client().server_info()
+        && let Some(client) = only.client()
+        && let Some(info) = client.server_info()
     {
         builder = builder.info(info.clone());
     }
     let instructions = connected.iter().filter_map(|upstream| {
-        let client = upstream.client();
+        let client = upstream.client()?;
         let text = client.instructions()?;
         Some(match proxy.is_single {
             true => text.to_owned(),

@@ -77,7 +77,7 @@ impl Passed {
 }
 
 /// Returns the error for a call to a server whose connection is lost.
-fn is_gone(server: &str, error: &str) -> RpcError {
+pub(super) fn is_gone(server: &str, error: &str) -> RpcError {
     RpcError::internal(format!("server '{server}' is not connected: {error}"))
 }
 
@@ -268,7 +268,7 @@ impl Proxy {
                     // The client has cancelled the call while it waited for a thread.
                     Err(RpcError::internal("cancelled"))
                 }
-                Err(error) => Err(error_for_client(&server.name, &error)),
+                Err(error) => Err(error),
                 Ok(connection) => match connection.link.error() {
                     Some(error) => Err(is_gone(&server.name, &error)),
                     None => {
@@ -308,7 +308,8 @@ impl Proxy {
         references: (&CompletionReference, &CompletionReference),
         arguments: Vec<String>,
     ) {
-        if upstream.client().capabilities().completions.is_none() {
+        let capabilities = upstream.capabilities();
+        if capabilities.is_none_or(|all| all.completions.is_none()) {
             return;
         }
         let (ours, theirs) = references;
@@ -341,10 +342,16 @@ impl Proxy {
         if let Some(timeout) = self.options.timeout {
             options = options.timeout(timeout);
         }
+        let completed = match upstream.client() {
+            Some(client) => client
+                .complete_with(params, options)
+                .map_err(|error| error_for_client(&upstream.name, &error)),
+            None => Err(self.absent(upstream)),
+        };
         // Answering fails only when the client no longer waits.
-        _ = match upstream.client().complete_with(params, options) {
+        _ = match completed {
             Ok(result) => call.respond(result.completion),
-            Err(error) => call.refuse(&error_for_client(&upstream.name, &error)),
+            Err(error) => call.refuse(&error),
         };
     }
 
@@ -489,7 +496,11 @@ impl Proxy {
     /// the same scheme. A server that is alone may have any.
     pub(super) fn candidates(&self, uri: &str) -> Vec<Arc<Upstream>> {
         let mut upstreams = self.upstreams();
-        upstreams.retain(|upstream| upstream.client().capabilities().resources.is_some());
+        let has_none = |upstream: &Arc<Upstream>| {
+            let capabilities = upstream.capabilities();
+            capabilities.is_some_and(|all| all.resources.is_none())
+        };
+        upstreams.retain(|upstream| !has_none(upstream));
         if self.count > 1 {
             upstreams.retain(|upstream| upstream.may_have(uri));
         }

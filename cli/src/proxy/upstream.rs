@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use mcplink::client::{CallOptions, Client, Event, Subscription};
-use mcplink::schema::{Prompt, Resource, ResourceTemplate, SubscriptionFilter, Tool};
+use mcplink::schema::{
+    Prompt, Resource, ResourceTemplate, ServerCapabilities, SubscriptionFilter, Tool,
+};
 use mcplink::transport::Transport;
 use mcplink::{Error, ErrorKind};
 
@@ -85,12 +87,12 @@ pub(super) struct Connection {
     pub(super) inputs: Inputs,
 }
 
-/// A connected server.
+/// A server. Its connection may come and go.
 pub(super) struct Upstream {
     pub(super) name: Arc<str>,
     /// The prefix of the names of its tools and prompts. Empty if it is the only server.
     pub(super) prefix: String,
-    connection: Mutex<Arc<Connection>>,
+    connection: Mutex<Option<Arc<Connection>>>,
     /// The transport of the next connection, if the server can be opened anew. The lock is held
     /// while it is.
     pub(super) again: Mutex<Option<Box<dyn Transport>>>,
@@ -99,7 +101,9 @@ pub(super) struct Upstream {
     /// The items that the server listed last.
     listed: Mutex<Arc<Items>>,
     pub(super) changed: mpsc::Sender<Change>,
-    followed: Mutex<HashMap<String, Followed>>,
+    /// The resources whose changes clients want. `None` while they are not followed, because the
+    /// server is not connected.
+    followed: Mutex<HashMap<String, Option<Followed>>>,
 }
 
 /// The items of a server, by the names that the proxy gives them.
@@ -115,7 +119,7 @@ impl Upstream {
     pub(super) fn new(
         name: Arc<str>,
         prefix: String,
-        connection: Connection,
+        connection: Option<Connection>,
         again: Option<Box<dyn Transport>>,
         expected: Inputs,
         changed: mpsc::Sender<Change>,
@@ -123,7 +127,7 @@ impl Upstream {
         Self {
             name,
             prefix,
-            connection: Mutex::new(Arc::new(connection)),
+            connection: Mutex::new(connection.map(Arc::new)),
             again: Mutex::new(again),
             common: Common::new(expected),
             gate: Gate::default(),
@@ -134,17 +138,27 @@ impl Upstream {
     }
 
     /// Returns the latest connection.
-    pub(super) fn connection(&self) -> Arc<Connection> {
+    pub(super) fn connection(&self) -> Option<Arc<Connection>> {
         let connection = self.connection.lock();
-        Arc::clone(&connection.unwrap_or_else(PoisonError::into_inner))
+        connection.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(super) fn client(&self) -> Client {
-        self.connection().client.clone()
+    pub(super) fn client(&self) -> Option<Client> {
+        Some(self.connection()?.client.clone())
+    }
+
+    /// Whether there is no connection, or it has ended for good.
+    pub(super) fn has_ended(&self) -> bool {
+        self.client().is_none_or(|client| client.is_closed())
+    }
+
+    /// Returns the capabilities of the server, if it is connected.
+    pub(super) fn capabilities(&self) -> Option<ServerCapabilities> {
+        Some(self.client()?.capabilities().clone())
     }
 
     /// Replaces the connection. The earlier one ends with its last call.
-    pub(super) fn replace(&self, connection: Arc<Connection>) {
+    pub(super) fn replace(&self, connection: Option<Arc<Connection>>) {
         let current = self.connection.lock();
         let mut current = current.unwrap_or_else(PoisonError::into_inner);
         let earlier = std::mem::replace(&mut *current, connection);
@@ -164,11 +178,17 @@ impl Upstream {
         Arc::clone(&self.listed.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    pub(super) fn set_listed(&self, items: Items) {
+        *self.listed.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(items);
+    }
+
     /// Reads the lists of the server. `is_shown` decides about tools by the names that the proxy
     /// gives them. A list that can't be read stays as it was, and is noted. Returns whether all
-    /// lists were read.
+    /// lists were read. Without a connection nothing is read.
     pub(super) fn read(&self, inputs: Inputs, is_shown: impl Fn(&str) -> bool) -> bool {
-        let (before, client) = (self.listed(), self.client());
+        let (before, Some(client)) = (self.listed(), self.client()) else {
+            return true;
+        };
         let capabilities = client.capabilities();
         let (has_tools, has_prompts) =
             (capabilities.tools.is_some(), capabilities.prompts.is_some());
@@ -221,7 +241,7 @@ impl Upstream {
                 None => before.templates.clone(),
             },
         };
-        *self.listed.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(items);
+        self.set_listed(items);
         are_all_read
     }
 
@@ -256,12 +276,13 @@ impl Upstream {
     /// Subscribes, and reports the end of the subscription.
     fn open(
         &self,
+        client: &Client,
         filter: SubscriptionFilter,
         on_event: impl Fn(Event) + Send + Sync + 'static,
     ) -> mcplink::Result<Followed> {
         let (has_ended, changed) = (Arc::new(AtomicBool::new(false)), self.changed.clone());
         let ended = Arc::clone(&has_ended);
-        let subscription = self.client().subscribe(filter, move |event| match event {
+        let subscription = client.subscribe(filter, move |event| match event {
             Event::Ended { .. } => {
                 ended.store(true, Ordering::Release);
                 // The receiver is there as long as the thread of the server is.
@@ -277,12 +298,15 @@ impl Upstream {
 
     /// Subscribes to changes of the lists. Returns `None` if the server reports none.
     pub(super) fn subscribe(&self) -> mcplink::Result<Option<Followed>> {
+        let Some(client) = self.client() else {
+            return Ok(None);
+        };
         let filter = SubscriptionFilter::default()
             .tools_list_changed(true)
             .prompts_list_changed(true)
             .resources_list_changed(true);
         let changed = self.changed.clone();
-        let opened = self.open(filter, move |_| {
+        let opened = self.open(&client, filter, move |_| {
             // The receiver is there as long as the thread of the server is.
             _ = changed.send(Change::Lists);
         });
@@ -290,7 +314,7 @@ impl Upstream {
             Ok(followed) => return Ok(Some(followed)),
             Err(error) => error,
         };
-        if error.kind() != ErrorKind::Unsupported && !self.client().is_closed() {
+        if error.kind() != ErrorKind::Unsupported && !client.is_closed() {
             let name = &self.name;
             note(&format!(
                 "mcplink: {name}: its changes are not seen: {error}"
@@ -305,7 +329,13 @@ impl Upstream {
 
     /// Follows the changes of a resource, from now on.
     pub(super) fn follow(&self, uri: &str, on_update: impl Fn(&str) + Send + Sync + 'static) {
-        let client = self.client();
+        let Some(client) = self.client() else {
+            if self.has_place_for(uri) {
+                // It is followed when the server is connected.
+                self.followed().insert(uri.to_owned(), None);
+            }
+            return;
+        };
         let resources = client.capabilities().resources.as_ref();
         let can_subscribe = resources.is_some_and(|resources| resources.subscribe == Some(true));
         if !can_subscribe || !self.has_place_for(uri) {
@@ -313,7 +343,7 @@ impl Upstream {
         }
         let filter = SubscriptionFilter::default().resource_subscriptions(vec![uri.to_owned()]);
         let asked = uri.to_owned();
-        let followed = self.open(filter, move |event| match event {
+        let followed = self.open(&client, filter, move |event| match event {
             Event::ResourceUpdated(uri) => on_update(&uri),
             // Changes may have been missed.
             Event::EverythingChanged => on_update(&asked),
@@ -321,7 +351,7 @@ impl Upstream {
         });
         match followed {
             Ok(new) => {
-                let earlier = self.followed().insert(uri.to_owned(), new);
+                let earlier = self.followed().insert(uri.to_owned(), Some(new));
                 // It is dropped without the lock.
                 drop(earlier);
             }
@@ -332,7 +362,7 @@ impl Upstream {
         }
     }
 
-    fn followed(&self) -> MutexGuard<'_, HashMap<String, Followed>> {
+    fn followed(&self) -> MutexGuard<'_, HashMap<String, Option<Followed>>> {
         self.followed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -340,7 +370,7 @@ impl Upstream {
     fn has_place_for(&self, uri: &str) -> bool {
         let followed = self.followed();
         if let Some(known) = followed.get(uri) {
-            return known.has_ended();
+            return known.as_ref().is_none_or(Followed::has_ended);
         }
         let is_full = followed.len() >= MAX_FOLLOWED;
         if is_full {
@@ -355,7 +385,8 @@ impl Upstream {
     /// Returns the URIs of the resources whose subscription has ended.
     pub(super) fn all_ended(&self) -> Vec<String> {
         let followed = self.followed();
-        let ended = followed.iter().filter(|(_, followed)| followed.has_ended());
+        let has_ended = |followed: &Option<_>| followed.as_ref().is_some_and(Followed::has_ended);
+        let ended = followed.iter().filter(|(_, followed)| has_ended(followed));
         ended.map(|(uri, _)| uri.clone()).collect()
     }
 
