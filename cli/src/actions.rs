@@ -103,6 +103,8 @@ impl Session {
             | Action::Logout
             | Action::Check(_)
             | Action::Proxy(_)
+            | Action::Attach(_)
+            | Action::Instances { .. }
             | Action::Install(_)
             | Action::Record(_)
             | Action::Replay(_)

@@ -327,6 +327,23 @@ A pattern has * for any text and ? for one character; it must fit the whole name
 
 Example: mcplink proxy github web=https://example.com/mcp --deny '*delete*' --listen 8080")]
     Proxy(ProxyRequest),
+    /// Serve a program that is running, for the configuration of a host
+    #[command(after_help = "\
+A program publishes its server under a name: see 'mcplink instances'. The host is answered at once,
+also while the program does not run; its tools appear when it is started, and go when it ends.
+With /INSTANCE, only instances with this title, folder, process number or id are used. If several
+instances run, the tools 'instances' and 'choose' are shown, and nothing is called before one is
+chosen. --launch stands last, with the command that starts the program: options stand before it.
+
+Example: mcplink attach blender --launch blender --background")]
+    Attach(AttachRequest),
+    /// List running programs that have published their servers
+    #[command(after_help = "Example: mcplink instances blender")]
+    Instances {
+        /// The name of a program
+        #[arg(add = ArgValueCandidates::new(crate::instances::candidates))]
+        name: Option<String>,
+    },
     /// Write the messages between a host and a server that it starts to a file
     #[command(after_help = "\
 Put it before the server's command in the configuration of the host. Each line of the file is a
@@ -355,7 +372,8 @@ Example: mcplink bench add a=1 b=2 --calls 10000 --concurrency 8 -- ./my-server"
 The host is claude-code (or claude), claude-desktop, cursor or vscode; --project takes its file in
 this folder, --config another file. What else stands in the file stays, with order and comments; a
 copy of the old file is kept as FILE.bak. --env and --header are written too: --env NAME without a
-value refers to the variable of the host.
+value refers to the variable of the host. With --attach, the server is a program that publishes itself:
+see 'mcplink attach'; --launch stands last, with its command.
 
 Example: mcplink install files --host cursor -- npx -y @modelcontextprotocol/server-filesystem \"$PWD\"")]
     Install(InstallRequest),
@@ -433,10 +451,7 @@ pub(crate) fn options_of(action: &str) -> Vec<String> {
 
 pub(crate) fn read(words: impl Iterator<Item = OsString>) -> Result<Asked, Misuse> {
     let mut words: Vec<OsString> = words.collect();
-    let command = match words.iter().position(|word| word == "--") {
-        Some(at) => words.split_off(at).split_off(1),
-        None => Vec::new(),
-    };
+    let command = split_command(&mut words);
     let words = options_first(words, &Cli::command());
     let program = std::iter::once(OsString::from("mcplink"));
     let matches = Cli::command().try_get_matches_from(program.chain(words.iter().cloned()));
@@ -448,6 +463,27 @@ pub(crate) fn read(words: impl Iterator<Item = OsString>) -> Result<Asked, Misus
     cli.options.place.command = command;
     cli.options.check(names_servers(&cli.action))?;
     Ok(Asked::Run(cli.options, cli.action))
+}
+
+/// Takes the command behind `--` from the words of a command line, or the command of a program
+/// behind `--launch`, which stays.
+fn split_command(words: &mut Vec<OsString>) -> Vec<OsString> {
+    let takes_launch = |word: &OsString| word == "attach" || word == "install";
+    let begin = words.iter().position(takes_launch);
+    let at = words.iter().enumerate().position(|(at, word)| {
+        word == "--" || word == "--launch" && begin.is_some_and(|begin| begin < at)
+    });
+    let Some(at) = at else {
+        return Vec::new();
+    };
+    let is_launch = words[at] == "--launch";
+    let mut command = words.split_off(at + 1);
+    if !is_launch {
+        words.pop();
+    } else if command.first().is_some_and(|word| word == "--") {
+        command.remove(0);
+    }
+    command
 }
 
 /// Reads a line of the shell. The options are those of the shell itself.

@@ -16,6 +16,7 @@ mod failure;
 mod form;
 mod input;
 mod install;
+mod instances;
 mod interrupt;
 mod listen;
 mod local_skill;
@@ -75,6 +76,8 @@ fn run(options: Options, action: Action) -> Result<(), Failure> {
         Action::Logout => return login::forget(&options),
         Action::Check(check) => return check::run(&check, &options),
         Action::Proxy(request) => return proxy::run(&request, &options),
+        Action::Attach(request) => return proxy::attach::run(&request, &options),
+        Action::Instances { name } => return instances::list(name.as_deref(), &options),
         Action::Install(request) => return install::run(&request, &options),
         Action::Record(request) => return record::run(&request, &options),
         Action::Replay(request) => return replay::run(&request, &options),

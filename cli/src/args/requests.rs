@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCandidates;
 
-use crate::configs;
+use crate::{configs, instances};
 
 #[derive(Args, Debug)]
 pub(crate) struct Call {
@@ -144,6 +144,31 @@ pub(crate) struct ProxyRequest {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct AttachRequest {
+    /// The name of the program, and the title, folder, process number or id of an instance
+    #[arg(value_name = "NAME[/INSTANCE]", add = ArgValueCandidates::new(instances::candidates))]
+    pub(crate) program: String,
+    /// Start the program with this command when it is needed; all words behind it are the command
+    #[arg(long)]
+    pub(crate) launch: bool,
+}
+
+impl AttachRequest {
+    /// Returns the name of the program, and what selects an instance.
+    pub(crate) fn program(&self) -> (&str, Option<&str>) {
+        program_and_instance(&self.program)
+    }
+}
+
+/// Splits `NAME[/INSTANCE]`.
+pub(crate) fn program_and_instance(text: &str) -> (&str, Option<&str>) {
+    match text.split_once('/') {
+        Some((name, instance)) => (name, Some(instance)),
+        None => (text, None),
+    }
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct RecordRequest {
     /// The file to write
     pub(crate) file: PathBuf,
@@ -178,8 +203,16 @@ pub(crate) struct Bench {
 
 #[derive(Args, Debug)]
 pub(crate) struct InstallRequest {
-    /// The name of the server in the file
-    pub(crate) name: String,
+    /// The name of the server in the file; with --attach that of the program, if it is missing
+    #[arg(required_unless_present = "attach")]
+    pub(crate) name: Option<String>,
+    /// Write 'mcplink attach' of this published program
+    #[arg(long, value_name = "NAME[/INSTANCE]")]
+    #[arg(add = ArgValueCandidates::new(instances::candidates))]
+    pub(crate) attach: Option<String>,
+    /// With --attach: start the program with this command when it is needed
+    #[arg(long, requires = "attach")]
+    pub(crate) launch: bool,
     /// claude-code, claude-desktop, cursor or vscode
     #[arg(long, value_name = "HOST", hide_possible_values = true)]
     pub(crate) host: Host,

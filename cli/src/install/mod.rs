@@ -3,6 +3,7 @@
 mod edit;
 
 use std::env;
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -10,7 +11,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use self::edit::Edit;
-use crate::args::{Host, InstallRequest, Options, Place};
+use mcplink::transport::local;
+
+use crate::args::{Host, InstallRequest, Options, Place, program_and_instance};
 use crate::configs;
 use crate::failure::Failure;
 use crate::print::{self, note};
@@ -40,7 +43,11 @@ pub(crate) fn run(request: &InstallRequest, options: &Options) -> Result<(), Fai
     let text = before.as_deref().unwrap_or_default();
     let wrong = |error: String| Failure::usage(format!("{shown}: {error}"));
     let edit = Edit::read(text, section).map_err(wrong)?;
-    let name = &*request.name;
+    let program = request.attach.as_deref();
+    let program = program.map(|program| program_and_instance(program).0);
+    let name = request.name.as_deref().or(program);
+    let name =
+        name.ok_or_else(|| Failure::usage("the name of the server is missing".to_owned()))?;
     let after = if request.remove {
         if has_server(place) {
             let text = "--remove takes the name only, without a server".to_owned();
@@ -48,7 +55,10 @@ pub(crate) fn run(request: &InstallRequest, options: &Options) -> Result<(), Fai
         }
         edit.remove(name).map_err(wrong)?
     } else {
-        let entry = entry(request.host, place)?;
+        let entry = match &request.attach {
+            Some(program) => attach_entry(request, program, options)?,
+            None => entry(request.host, place)?,
+        };
         if edit.has(name) && !request.replace {
             let text = format!("{shown} has a server '{name}': --replace replaces it");
             return Err(Failure::usage(text));
@@ -173,6 +183,73 @@ fn entry(host: Host, place: &Place) -> Result<Value, Failure> {
         entry.insert("env".to_owned(), variables.into());
     }
     Ok(entry.into())
+}
+
+/// Returns the entry that starts `mcplink attach`.
+fn attach_entry(
+    request: &InstallRequest,
+    program: &str,
+    options: &Options,
+) -> Result<Value, Failure> {
+    let place = &options.place;
+    if place.url.is_some() || !request.launch && !place.command.is_empty() {
+        let text = "--attach takes the name of a published program, and no server".to_owned();
+        return Err(Failure::usage(text));
+    }
+    if request.launch && place.command.is_empty() {
+        let text = "--launch takes the command that starts the program".to_owned();
+        return Err(Failure::usage(text));
+    }
+    // A name that no program can have is refused now, not when the host starts the server.
+    local::instances(program_and_instance(program).0)?;
+    let own = env::current_exe().map_err(|error| Failure::usage(error.to_string()))?;
+    let mut command = vec![own.into_os_string(), "attach".into(), program.into()];
+    if let Some(timeout) = options.timeout {
+        command.extend(["--timeout".into(), timeout.as_secs_f64().to_string().into()]);
+    }
+    if let Some((start, arguments)) = place.command.split_first() {
+        let start = start
+            .to_str()
+            .map_or(Ok(None), |text| findable(text).map(Some))?;
+        command.push("--launch".into());
+        command.extend(start.map(OsString::from));
+        command.extend(arguments.iter().cloned());
+    }
+    let mut env = place.env.clone();
+    env.extend(runtime_folder().map(|folder| (RUNTIME.to_owned(), Some(folder))));
+    let place = Place {
+        command,
+        env,
+        ..place.clone()
+    };
+    entry(request.host, &place)
+}
+
+/// The variable with the folder in which programs publish their servers.
+const RUNTIME: &str = "XDG_RUNTIME_DIR";
+
+/// Returns the value of that variable, unless it is the usual one. A host that starts servers with
+/// few variables would otherwise look for the program in the usual folder.
+fn runtime_folder() -> Option<String> {
+    let folder = env::var(RUNTIME).ok().filter(|value| !value.is_empty())?;
+    (!is_usual(Path::new(&folder))).then_some(folder)
+}
+
+/// Whether a folder is `/run/user/UID` of this user.
+fn is_usual(folder: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        let Ok(owner) = fs::metadata(folder).map(|data| data.uid()) else {
+            return false;
+        };
+        folder == Path::new("/run/user").join(owner.to_string())
+    }
+    #[cfg(not(unix))]
+    {
+        _ = folder;
+        true
+    }
 }
 
 /// Returns a program as a host in another working directory finds it: a path becomes absolute.

@@ -11,6 +11,7 @@
 //! call, a legacy server when it is opened. A legacy server that saw more than a new client has is
 //! opened anew before its next call ([`Proxy::connection`]).
 
+pub(crate) mod attach;
 mod exchange;
 mod follower;
 mod gate;
@@ -31,7 +32,7 @@ use std::time::{Duration, Instant};
 use mcplink::client::{Client, ClientBuilder, ConnectionEvent, Restart};
 use mcplink::schema::{ElicitRequestParams, method};
 use mcplink::server::http::HttpOptions;
-use mcplink::server::{GuardedRequest, List, Primitive, Server};
+use mcplink::server::{GuardedRequest, List, Primitive, Server, ServerBuilder};
 use mcplink::transport::{Direction, Tap, Tapped, Transport};
 use mcplink::{Error, RpcError};
 use mcplink_testing::trace::Recorder;
@@ -58,6 +59,9 @@ const GRACE: Duration = Duration::from_secs(1);
 /// The pauses between attempts to reach a server that was never reached: the first and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
+/// How long connecting to a published program takes at most.
+const CONNECT: Duration = Duration::from_secs(10);
+
 /// The longest pause between attempts to reach a server whose connection was lost. Calls that wait
 /// for it are given up after an attempt.
 const MAX_DELAY: Duration = Duration::from_secs(5);
@@ -77,6 +81,8 @@ struct Proxy {
     /// The number of servers on the command line.
     count: usize,
     options: Options,
+    /// The program that the tool is attached to, with the action `attach`.
+    program: Option<Arc<attach::Program>>,
 }
 
 impl Proxy {
@@ -129,7 +135,10 @@ impl Proxy {
 
     /// Returns the error for a call to a server that is not connected.
     fn absent(&self, upstream: &Upstream) -> RpcError {
-        is_gone(&upstream.name, "it was never reached")
+        match &self.program {
+            Some(program) => RpcError::internal(program.absence()),
+            None => is_gone(&upstream.name, "it was never reached"),
+        }
     }
 }
 
@@ -163,6 +172,7 @@ pub(crate) fn run(request: &ProxyRequest, options: &Options) -> Result<(), Failu
         count,
         is_single,
         options: options.clone(),
+        program: None,
     });
     start(&proxy, reached, sender)?;
     await_first(count, &first, options)?;
@@ -171,6 +181,14 @@ pub(crate) fn run(request: &ProxyRequest, options: &Options) -> Result<(), Failu
         (Some(host), _) => serve_stdio(&proxy, &server, host, recorder.as_ref()),
         (None, address) => serve_http(&server, address.as_deref().unwrap_or_default()),
     };
+    close_all(&proxy);
+    let recorded = recorder.map_or(Ok(()), |recorder| recorder.finish());
+    served?;
+    recorded.map_err(|error| Failure::new(LOST, format!("the record is incomplete: {error}")))
+}
+
+/// Closes the connections to all servers.
+fn close_all(proxy: &Proxy) {
     thread::scope(|all| {
         for upstream in proxy.upstreams() {
             all.spawn(move || {
@@ -180,9 +198,6 @@ pub(crate) fn run(request: &ProxyRequest, options: &Options) -> Result<(), Failu
             });
         }
     });
-    let recorded = recorder.map_or(Ok(()), |recorder| recorder.finish());
-    served?;
-    recorded.map_err(|error| Failure::new(LOST, format!("the record is incomplete: {error}")))
 }
 
 /// The outcome of the first attempt to connect to a server.
@@ -226,12 +241,7 @@ fn reach_all(
         if let Some(recorder) = recorder {
             transport = Box::new(recorder.for_peer(&name).tap(transport));
         }
-        if options.trace {
-            let (start, name) = (Instant::now(), name.clone());
-            transport = Box::new(Tap::new(transport, move |message| {
-                reach::show_traced(&format!("{name} "), start, message);
-            }));
-        }
+        transport = traced(options, &name, transport);
         all.push(Reached {
             index,
             name,
@@ -240,6 +250,17 @@ fn reach_all(
         });
     }
     Ok(all)
+}
+
+/// Shows the messages of a server, with `--trace`.
+fn traced(options: &Options, name: &str, transport: Box<dyn Transport>) -> Box<dyn Transport> {
+    if !options.trace {
+        return transport;
+    }
+    let (start, name) = (Instant::now(), name.to_owned());
+    Box::new(Tap::new(transport, move |message| {
+        reach::show_traced(&format!("{name} "), start, message);
+    }))
 }
 
 /// Starts a thread for each server, which connects to it.
@@ -380,13 +401,18 @@ fn watch(
 fn refresh(proxy: &Arc<Proxy>, upstream: &Arc<Upstream>) -> bool {
     let inputs = proxy.answered(upstream.common.get());
     let are_read = upstream.read(inputs, |name| proxy.filter.allows(name));
+    show(proxy);
+    are_read
+}
+
+/// Shows what the servers listed last, once there is a server for the clients.
+fn show(proxy: &Arc<Proxy>) {
     let mut shown = proxy.shown();
     if let Some(server) = proxy.server.get() {
         proxy.show(server, &mut shown);
         drop(shown);
         proxy.follow_moved();
     }
-    are_read
 }
 
 /// Makes the server for the clients, and shows the servers that are connected.
@@ -407,26 +433,7 @@ fn serve_all(proxy: &Arc<Proxy>, count: usize) -> Result<Server, Failure> {
 /// Builds the server for the clients. It declares what the servers have, or everything if some of
 /// them are not connected yet.
 fn build(proxy: &Arc<Proxy>, connected: &[Arc<Upstream>], count: usize) -> Result<Server, Error> {
-    let version = env!("CARGO_PKG_VERSION");
-    let (this, unlisted) = (Arc::clone(proxy), Arc::clone(proxy));
-    let mut builder = Server::builder("mcplink-proxy", version)
-        .logging(true)
-        // The servers check arguments themselves.
-        .validator(None)
-        .deferred_unlisted_resources(move |call| {
-            let upstreams = unlisted.candidates(call.read().uri());
-            unlisted.read_resource(upstreams, call);
-        })
-        .guard(move |access: &GuardedRequest<'_>| {
-            if matches!(
-                access.method(),
-                "resources/subscribe" | "subscriptions/listen"
-            ) && let Some(Primitive::Resource(uri)) = access.primitive()
-            {
-                this.follow(uri);
-            }
-            Ok(())
-        });
+    let mut builder = server_builder(proxy, "mcplink-proxy");
     let are_all_here = connected.len() == count;
     let has = |has: fn(&mcplink::schema::ServerCapabilities) -> bool| {
         !are_all_here
@@ -462,6 +469,30 @@ fn build(proxy: &Arc<Proxy>, connected: &[Arc<Upstream>], count: usize) -> Resul
         builder = builder.instructions(instructions.join("\n\n"));
     }
     builder.build()
+}
+
+/// Returns the builder of the server for the clients, without what it declares.
+fn server_builder(proxy: &Arc<Proxy>, name: &str) -> ServerBuilder {
+    let version = env!("CARGO_PKG_VERSION");
+    let (this, unlisted) = (Arc::clone(proxy), Arc::clone(proxy));
+    Server::builder(name, version)
+        .logging(true)
+        // The servers check arguments themselves.
+        .validator(None)
+        .deferred_unlisted_resources(move |call| {
+            let upstreams = unlisted.candidates(call.read().uri());
+            unlisted.read_resource(upstreams, call);
+        })
+        .guard(move |access: &GuardedRequest<'_>| {
+            if matches!(
+                access.method(),
+                "resources/subscribe" | "subscriptions/listen"
+            ) && let Some(Primitive::Resource(uri)) = access.primitive()
+            {
+                this.follow(uri);
+            }
+            Ok(())
+        })
 }
 
 fn serve_stdio(
@@ -537,7 +568,6 @@ fn builder(
         .declare_handlers(false)
         .tasks()
         .cancel_connecting_with(&interrupt::token())
-        .restart(Restart::new().max_attempts(u32::MAX).max_delay(MAX_DELAY))
         .max_concurrent_inputs(1)
         .on_elicit(move |form, by| forms.elicit(&a, &ElicitRequestParams::Form(form.clone()), by))
         .on_elicit_url(move |page, by| {
@@ -565,8 +595,15 @@ fn builder(
                     lost.exchanges.cancel_all(&f);
                 }
             }
+            // The receiver is gone only if the server was refused.
+            ConnectionEvent::GivenUp { .. } => _ = changed.send(Change::Closed),
             _ => {}
         });
+    // A program that a person ends is not connected again before it has published itself again.
+    let builder = match proxy.program {
+        Some(_) => builder.connect_timeout(CONNECT),
+        None => builder.restart(Restart::new().max_attempts(u32::MAX).max_delay(MAX_DELAY)),
+    };
     match options.timeout {
         Some(timeout) => builder.connect_timeout(timeout),
         None => builder,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcplink::client::{CallOptions, Client, Requester};
+use mcplink::protocol::CancelToken;
 use mcplink::schema::{
     CompleteRequestParams, CompletionReference, CreateMessageRequestParams, CreateMessageResult,
     ElicitRequestParams, ElicitResult, ElicitationMode, LoggingLevel,
@@ -15,11 +16,11 @@ use mcplink::{ErrorKind, RpcError};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::Proxy;
 use super::exchange::{Call, Exchange, Outcome, error_for_client};
 use super::inputs::{Inputs, with_tasks};
 use super::shown::Shown;
 use super::upstream::Upstream;
+use super::{Proxy, attach};
 use crate::print::note;
 
 /// How long a server that may have a resource gets for reading it, while other servers may have it
@@ -81,7 +82,20 @@ pub(super) fn is_gone(server: &str, error: &str) -> RpcError {
     RpcError::internal(format!("server '{server}' is not connected: {error}"))
 }
 
+/// Returns the error for a call that runs when its program ends.
+fn has_ended(program: &str) -> RpcError {
+    RpcError::internal(format!(
+        "the program '{program}' has ended before it answered the call"
+    ))
+}
+
 impl Proxy {
+    /// Waits for the program that the tool is attached to, if it is.
+    fn ready(&self, cancel: &CancelToken) -> Result<(), RpcError> {
+        let ready = |program: &Arc<_>| attach::Program::ready(program, cancel);
+        self.program.as_ref().map_or(Ok(()), ready)
+    }
+
     /// Shows the items that the servers list: those that are new or differ are added, and those
     /// that are gone are removed.
     pub(super) fn show(self: &Arc<Self>, server: &Server, shown: &mut Shown) {
@@ -128,6 +142,9 @@ impl Proxy {
                 }
             },
         );
+        if let (Some(program), Some(upstream)) = (&self.program, shown.upstreams().first()) {
+            attach::show_tools(program, &upstream.gate, server, shown);
+        }
     }
 
     fn add_tool(
@@ -263,7 +280,8 @@ impl Proxy {
         upstream.gate.run(move || {
             let mut options = || passed.options(&exchange, timeout);
             let mut link = None;
-            let sent = match this.connection(&server, passed.client) {
+            let connection = this.ready(&exchange.cancel);
+            let sent = match connection.and_then(|()| this.connection(&server, passed.client)) {
                 _ if exchange.cancel.is_triggered() => {
                     // The client has cancelled the call while it waited for a thread.
                     Err(RpcError::internal("cancelled"))
@@ -290,6 +308,9 @@ impl Proxy {
                     let is_settled = error.kind() == ErrorKind::Peer;
                     let error = match link.and_then(|link| link.error()) {
                         Some(lost) if !is_settled => is_gone(&server.name, &lost),
+                        _ if this.program.is_some() && error.kind() == ErrorKind::Closed => {
+                            has_ended(&server.name)
+                        }
                         _ => error_for_client(&server.name, &error),
                     };
                     (Outcome::Failed(error), is_settled)

@@ -17,6 +17,8 @@ pub(super) struct Shown {
     pub(super) prompts: Owned<Prompt>,
     pub(super) resources: Owned<Resource>,
     pub(super) templates: Owned<ResourceTemplate>,
+    /// The names of the tools of the proxy itself.
+    pub(super) own: BTreeSet<String>,
 }
 
 /// Shown items by their names or URIs, each with the position of its server.

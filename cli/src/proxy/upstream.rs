@@ -34,6 +34,10 @@ pub(super) enum Change {
     Roots,
     /// A subscription has ended.
     Ended,
+    /// The connection has ended for good.
+    Closed,
+    /// Another instance of a published program may be in use.
+    Instances,
 }
 
 /// Whether the connection to a server is lost: since when, and with which error.
@@ -97,7 +101,7 @@ pub(super) struct Upstream {
     /// while it is.
     pub(super) again: Mutex<Option<Box<dyn Transport>>>,
     pub(super) common: Common,
-    pub(super) gate: Gate,
+    pub(super) gate: Arc<Gate>,
     /// The items that the server listed last.
     listed: Mutex<Arc<Items>>,
     pub(super) changed: mpsc::Sender<Change>,
@@ -130,7 +134,7 @@ impl Upstream {
             connection: Mutex::new(connection.map(Arc::new)),
             again: Mutex::new(again),
             common: Common::new(expected),
-            gate: Gate::default(),
+            gate: Arc::default(),
             listed: Mutex::default(),
             changed,
             followed: Mutex::default(),
@@ -393,6 +397,15 @@ impl Upstream {
     /// Returns the URIs of the resources whose changes the proxy follows.
     pub(super) fn all_followed(&self) -> Vec<String> {
         self.followed().keys().cloned().collect()
+    }
+
+    /// Ends the subscriptions to resources until the server is connected again.
+    pub(super) fn pause_followed(&self) {
+        let mut followed = self.followed();
+        let ended: Vec<Option<Followed>> = followed.values_mut().map(Option::take).collect();
+        drop(followed);
+        // The subscriptions end without the lock.
+        drop(ended);
     }
 
     /// Follows a resource no longer.

@@ -5,6 +5,8 @@
 )]
 
 mod actions;
+mod attach;
+mod attach_passing;
 #[path = "../../../tests/suite/authworld/mod.rs"]
 #[allow(dead_code, reason = "only some of it is used")]
 mod authworld;
