@@ -146,7 +146,8 @@ pub(crate) struct ProxyRequest {
 #[derive(Args, Debug)]
 pub(crate) struct AttachRequest {
     /// The name of the program, and the title, folder, process number or id of an instance
-    #[arg(value_name = "NAME[/INSTANCE]", add = ArgValueCandidates::new(instances::candidates))]
+    #[arg(value_name = "NAME[/INSTANCE]", value_parser = read_program)]
+    #[arg(add = ArgValueCandidates::new(instances::candidates))]
     pub(crate) program: String,
     /// Start the program with this command when it is needed; all words behind it are the command
     #[arg(long)]
@@ -157,6 +158,13 @@ impl AttachRequest {
     /// Returns the name of the program, and what selects an instance.
     pub(crate) fn program(&self) -> (&str, Option<&str>) {
         program_and_instance(&self.program)
+    }
+}
+
+fn read_program(text: &str) -> Result<String, String> {
+    match text.ends_with('/') && program_and_instance(text).1 == Some("") {
+        true => Err("the instance behind the slash is missing".to_owned()),
+        false => Ok(text.to_owned()),
     }
 }
 
@@ -207,7 +215,7 @@ pub(crate) struct InstallRequest {
     #[arg(required_unless_present = "attach")]
     pub(crate) name: Option<String>,
     /// Write 'mcplink attach' of this published program
-    #[arg(long, value_name = "NAME[/INSTANCE]")]
+    #[arg(long, value_name = "NAME[/INSTANCE]", value_parser = read_program)]
     #[arg(add = ArgValueCandidates::new(instances::candidates))]
     pub(crate) attach: Option<String>,
     /// With --attach: start the program with this command when it is needed

@@ -142,8 +142,8 @@ impl Proxy {
                 }
             },
         );
-        if let (Some(program), Some(upstream)) = (&self.program, shown.upstreams().first()) {
-            attach::show_tools(program, &upstream.gate, server, shown);
+        if let Some(program) = &self.program {
+            attach::show_tools(program, server, shown);
         }
     }
 

@@ -101,7 +101,7 @@ pub(super) struct Upstream {
     /// while it is.
     pub(super) again: Mutex<Option<Box<dyn Transport>>>,
     pub(super) common: Common,
-    pub(super) gate: Arc<Gate>,
+    pub(super) gate: Gate,
     /// The items that the server listed last.
     listed: Mutex<Arc<Items>>,
     pub(super) changed: mpsc::Sender<Change>,
@@ -134,7 +134,7 @@ impl Upstream {
             connection: Mutex::new(connection.map(Arc::new)),
             again: Mutex::new(again),
             common: Common::new(expected),
-            gate: Arc::default(),
+            gate: Gate::default(),
             listed: Mutex::default(),
             changed,
             followed: Mutex::default(),

@@ -67,7 +67,7 @@ fn with_tools(builder: ServerBuilder, title: Arc<Mutex<String>>) -> ServerBuilde
             },
         )
         .tool_with(Tool::new("log"), |_: Value, context: &Context| -> Answer {
-            context.log(LoggingLevel::Warning, None, &json!("it is hot"));
+            context.log(LoggingLevel::Warning, None, json!("it is hot"));
             Ok("logged".to_owned())
         })
         .tool_with(Tool::new("slow"), |_: Value, context: &Context| -> Answer {

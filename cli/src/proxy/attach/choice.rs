@@ -187,8 +187,9 @@ mod tests {
         let mut choice = Choice::default();
         assert_eq!(used(&mut choice, &[&[A, B]]), ids(&[""]));
         assert!(choice.is_open());
-        assert!(choice.find("7").unwrap_err().contains("fits 2 instances"));
-        assert!(choice.find("three").unwrap_err().contains("no instance"));
+        let error = |word: &str| choice.find(word).expect_err("it fits not one");
+        assert!(error("7").contains("fits 2 instances"));
+        assert!(error("three").contains("no instance"));
         let b = choice.find("two").expect("one has the title");
         choice.choose(b);
         assert_eq!(used(&mut choice, &[&[A, B], &[B], &[A, B]]), ids(&["b"; 3]));

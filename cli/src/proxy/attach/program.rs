@@ -9,6 +9,7 @@ use mcplink::protocol::CancelToken;
 use mcplink::server::{Guard, GuardedRequest, HandlerError, Primitive};
 use mcplink::transport::local::Instance;
 
+use super::super::gate::Gate;
 use super::super::upstream::Change;
 use super::choice::Choice;
 use super::launch::{Launch, Launcher};
@@ -20,6 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(in crate::proxy) struct Program {
     pub(super) name: String,
     pub(super) launcher: Option<Launcher>,
+    /// The threads on which the tools of `attach` itself run.
+    pub(super) gate: Gate,
     patience: Duration,
     state: Mutex<State>,
     /// Notified, under the lock of `state`, when something of it changes.
@@ -85,6 +88,7 @@ impl Program {
         Self {
             name,
             launcher,
+            gate: Gate::default(),
             patience: timeout.unwrap_or(PATIENCE),
             state: Mutex::new(state),
             changed: Condvar::new(),

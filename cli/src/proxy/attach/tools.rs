@@ -9,7 +9,6 @@ use mcplink::server::{HandlerError, Server, ToolCall};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::gate::Gate;
 use super::super::shown::Shown;
 use super::program::Program;
 use crate::print::note;
@@ -121,12 +120,7 @@ fn start(program: &Arc<Program>, call: &ToolCall) -> Result<CallToolResult, Hand
 
 /// Adds and removes the own tools after the tools of the program were shown. A tool of the program
 /// keeps its name: the own tool gets a prefix then.
-pub(in crate::proxy) fn show(
-    program: &Arc<Program>,
-    gate: &Arc<Gate>,
-    server: &Server,
-    shown: &mut Shown,
-) {
+pub(in crate::proxy) fn show(program: &Arc<Program>, server: &Server, shown: &mut Shown) {
     let taken: BTreeSet<String> = shown.tools.keys().cloned().collect();
     let name = |own: Own| match taken.contains(own.name()) {
         true => format!("{PREFIX}{}", own.name()),
@@ -150,13 +144,13 @@ pub(in crate::proxy) fn show(
         if shown.own.contains(&name) {
             continue;
         }
-        let (program, gate) = (Arc::clone(program), Arc::clone(gate));
+        let program = Arc::clone(program);
         let tool = own.tool(&program.name, &name);
         let added = tool.and_then(|tool| {
             server.add_deferred_tool(tool, move |call| {
-                let program = Arc::clone(&program);
+                let this = Arc::clone(&program);
                 // The connection of the client does not wait for the program.
-                gate.run(move || own.run(&program, call));
+                program.gate.run(move || own.run(&this, call));
             })
         });
         if let Err(error) = added {
