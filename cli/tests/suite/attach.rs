@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use mcplink::ErrorKind;
 use mcplink::client::{CallOptions, Client, ClientBuilder, Event, Subscription};
@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use crate::common::{LONG, wait_until};
 use crate::proxy::{ERAS, builder};
 use crate::runs::{LinesInTime, MCPLINK, Ran, example, kill, program};
+use crate::witness::Witness;
 
 /// The folder of the instances of one test.
 pub(crate) struct World(PathBuf);
@@ -174,10 +175,10 @@ impl Host {
 
     /// The error of a call, which has to come at once.
     fn refusal(&self, tool: &str) -> String {
-        let begin = Instant::now();
+        let witness = Witness::start();
         let error = self.result(tool, json!({})).unwrap_err();
+        witness.expect_at_once();
         assert_eq!(error.kind(), ErrorKind::Peer, "{error}");
-        assert!(begin.elapsed() < Duration::from_secs(5), "it was slow");
         error.rpc().unwrap().message.clone()
     }
 }
@@ -242,12 +243,12 @@ fn a_program_that_runs_already_is_used_at_once() {
                 .start_tool("slow", &json!({}), CallOptions::new());
             let slow = slow.unwrap();
             assert_eq!(host.client.list_prompts().unwrap().len(), 1);
-            let begin = Instant::now();
+            let witness = Witness::start();
             program.kill();
             let error = slow.wait().unwrap_err();
-            assert!(begin.elapsed() < Duration::from_secs(5), "{during}");
-            assert!(error.to_string().contains("'editor'"), "{error}");
             host.wait_for_none();
+            witness.expect_at_once();
+            assert!(error.to_string().contains("'editor'"), "{error}");
             assert!(host.refusal("who").contains("is not running"), "{during}");
         }
     }
@@ -319,8 +320,10 @@ fn a_change_of_the_tools_is_told() {
         let mut program = world.start(&["editor", "notes.txt", theirs]);
         let host = world.attach(&["editor"], builder(ours));
         host.wait_for_tools();
+        let witness = Witness::start();
         program.tell("add more");
         host.wait_for("the new tool", |tools| tools.contains(&"more"));
+        witness.expect_at_once();
         assert_eq!(host.call("more", json!({})), "own more");
         program.tell("remove more");
         host.wait_for("the tool is gone", |tools| !tools.contains(&"more"));

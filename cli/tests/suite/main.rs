@@ -34,3 +34,5 @@ mod skills;
 #[allow(dead_code, reason = "only some of it is used")]
 mod stub;
 mod transcripts;
+#[path = "../../../tests/suite/common/witness.rs"]
+mod witness;

@@ -119,19 +119,17 @@ impl Choice {
             Some(word) => format!("the program '{program}' ('{word}')"),
             None => format!("the program '{program}'"),
         };
-        let Some(ended) = &self.ended else {
-            return match self.candidates.is_empty() {
-                true => format!("{program} is not running: {start}"),
-                false => format!(
-                    "several instances of {program} are running: choose one first. {}",
-                    self.list()
-                ),
-            };
-        };
-        let ended = format!("the instance of {program} that was in use has ended ({ended})");
-        match self.candidates.is_empty() {
-            true => format!("{ended}, and {program} is not running: {start}"),
-            false => format!("{ended}: choose another one first. {}", self.list()),
+        match (&self.ended, self.candidates.is_empty()) {
+            (_, true) => format!("{program} is not running: {start}"),
+            (None, false) => format!(
+                "several instances of {program} are running: choose one first. {}",
+                self.list()
+            ),
+            (Some(ended), false) => format!(
+                "the instance of {program} that was in use has ended ({ended}): choose another one \
+                 first. {}",
+                self.list()
+            ),
         }
     }
 

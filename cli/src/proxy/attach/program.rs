@@ -334,9 +334,14 @@ impl Program {
         });
     }
 
-    /// Whether the instance in use is connected.
-    pub(super) fn is_ready(&self) -> bool {
-        self.state().is_ready()
+    /// Waits until the instance in use is connected, if there is one. Returns whether it is.
+    fn await_connected(self: &Arc<Self>) -> bool {
+        let connected = self.wait(None, self.patience, |state| {
+            let is_ready = state.is_ready();
+            let is_settled = state.choice.current().is_none() || state.failure().is_some();
+            (is_ready || is_settled).then_some(is_ready)
+        });
+        connected.unwrap_or(false)
     }
 
     /// Waits until `check` returns a value. Returns `None` when the time is over, or when the wait
@@ -371,8 +376,9 @@ impl Program {
     }
 }
 
-/// Refuses calls of tools and prompts that nobody knows while no instance is connected, and hides
-/// tools that were kept from an earlier instance.
+/// Refuses calls of tools and prompts that nobody knows while no instance is in use, and hides tools
+/// that were kept from an earlier instance. A call that comes while an instance is being connected
+/// waits: its tool may be known then.
 pub(super) struct Presence(pub(super) Arc<Program>);
 
 impl Guard for Presence {
@@ -386,7 +392,7 @@ impl Guard for Presence {
             ("prompts/get", Some(Primitive::Prompt(_))) => false,
             _ => true,
         };
-        match is_known || program.is_ready() {
+        match is_known || program.await_connected() {
             true => Ok(()),
             false => Err(RpcError::internal(program.absence()).into()),
         }
