@@ -328,6 +328,9 @@ A pattern has * for any text and ? for one character; it must fit the whole name
 Example: mcplink proxy github web=https://example.com/mcp --deny '*delete*' --listen 8080")]
     Proxy(ProxyRequest),
     /// Serve a program that is running, for the configuration of a host
+    #[command(
+        override_usage = "mcplink attach [OPTION ...] NAME[/INSTANCE] [--launch COMMAND ...]"
+    )]
     #[command(after_help = "\
 A program publishes its server under a name: see 'mcplink instances'. The host is answered at once,
 also while the program does not run; its tools appear when it is started, and go when it ends.

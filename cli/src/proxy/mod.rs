@@ -1,4 +1,5 @@
-//! The action `proxy`: several servers, served as one over stdio or HTTP.
+//! The action `proxy`: several servers, served as one over stdio or HTTP. The action [`attach`] is a
+//! proxy of one server that comes and goes.
 //!
 //! Both sides are the library's: a client of each server, and one server for the clients. So both
 //! eras and all transports work on both sides. Results pass as raw JSON.

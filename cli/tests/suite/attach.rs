@@ -481,7 +481,7 @@ fn a_call_starts_the_program() {
         let world = World::new(&format!("launch-{ours}"));
         let launched = Launched(&world);
         let words = [
-            "editor", "--launch", "env", "STAYS=1", path, "editor", "--json",
+            "editor", "--env", "STAYS=1", "--launch", path, "editor", "--json",
         ];
         let host = world.attach(&words, builder(ours));
         assert_eq!(host.tools(), ["start"]);

@@ -6,18 +6,31 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
+
+use crate::args::Place;
 
 /// The command that starts the program.
 pub(super) struct Launcher {
     command: Vec<OsString>,
+    /// The variables that are set for the program, beside ours.
+    env: Vec<(String, String)>,
+    /// The working directory, if it is not ours.
+    folder: Option<PathBuf>,
 }
 
 impl Launcher {
-    /// Returns `None` for an empty command.
-    pub(super) fn new(command: Vec<OsString>) -> Option<Self> {
-        (!command.is_empty()).then_some(Self { command })
+    /// Returns `None` without a command.
+    pub(super) fn new(place: &Place) -> Option<Self> {
+        let variables = place.env.iter();
+        let set = |(name, value): &(String, Option<String>)| Some((name.clone(), value.clone()?));
+        (!place.command.is_empty()).then(|| Self {
+            command: place.command.clone(),
+            env: variables.filter_map(set).collect(),
+            folder: place.cwd.clone(),
+        })
     }
 
     /// Starts the program, in a process group of its own and without our standard streams. So it
@@ -29,6 +42,10 @@ impl Launcher {
     ) -> io::Result<()> {
         let mut command = Command::new(&self.command[0]);
         command.args(&self.command[1..]);
+        command.envs(self.env.iter().map(|(name, value)| (name, value)));
+        if let Some(folder) = &self.folder {
+            command.current_dir(folder);
+        }
         command.stdin(Stdio::null());
         command.stdout(Stdio::null()).stderr(Stdio::null());
         #[cfg(unix)]

@@ -12,6 +12,7 @@ mod launch;
 mod program;
 mod tools;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -53,7 +54,7 @@ pub(crate) fn run(request: &AttachRequest, options: &Options) -> Result<(), Fail
         let text = "the command that starts the program stands behind --launch".to_owned();
         return Err(Failure::usage(text));
     }
-    let launcher = Launcher::new(place.command.clone());
+    let launcher = Launcher::new(place);
     if request.launch && launcher.is_none() {
         let text = "--launch takes the command that starts the program".to_owned();
         return Err(Failure::usage(text));
@@ -217,12 +218,12 @@ impl Attachment {
         let again = self.upstream.again.lock();
         *again.unwrap_or_else(PoisonError::into_inner) = None;
         self.upstream.replace(None);
-        self.program.disconnected();
         // Tools that a call can start the program for stay registered, and are hidden.
         let tools = match self.program.launcher {
             Some(_) => self.upstream.listed().tools.clone(),
-            None => Default::default(),
+            None => BTreeMap::new(),
         };
+        self.program.disconnected(tools.keys().cloned().collect());
         self.upstream.set_listed(Items {
             tools,
             ..Items::default()

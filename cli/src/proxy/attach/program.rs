@@ -155,11 +155,14 @@ impl Program {
         });
     }
 
-    pub(super) fn disconnected(&self) {
+    /// Notes that no instance is connected. `kept` are the names of the tools that stay registered.
+    pub(super) fn disconnected(&self, kept: BTreeSet<String>) {
         self.change(|state| {
             state.connected = None;
             state.is_open = false;
         });
+        // Set before tools are removed: a call of a tool that is known finds it.
+        self.names().known = kept;
     }
 
     /// Notes that an instance can't be connected at the moment.
