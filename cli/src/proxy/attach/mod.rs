@@ -247,6 +247,12 @@ impl Attachment {
                 if !refresh(proxy, upstream) {
                     follower.try_later();
                 }
+                if upstream.has_ended() {
+                    // Its lists may not have been read.
+                    self.leave();
+                    self.again = Some(Instant::now() + self.pause);
+                    return;
+                }
                 self.program.connected(&instance.id);
                 self.follower = Some(follower);
                 (self.again, self.pause) = (None, PAUSES.0);

@@ -201,7 +201,10 @@ impl Program {
             None => "its tools appear when it is started",
         };
         match state.choice.current() {
-            Some(current) => format!("'{}' ({current}) is being connected", self.name),
+            Some(current) => format!(
+                "the program '{}' ({current}) is not connected at the moment: try again",
+                self.name
+            ),
             None => state.choice.absence(&self.name, start),
         }
     }
@@ -337,14 +340,17 @@ impl Program {
         });
     }
 
-    /// Waits until the instance in use is connected, if there is one. Returns whether it is.
-    fn await_connected(self: &Arc<Self>) -> bool {
+    /// Waits until the instance in use is connected. Fails at once if none is in use.
+    fn await_connected(self: &Arc<Self>) -> Result<(), RpcError> {
         let connected = self.wait(None, self.patience, |state| {
-            let is_ready = state.is_ready();
+            if state.is_ready() {
+                return Some(Ok(()));
+            }
             let is_settled = state.choice.current().is_none() || state.failure().is_some();
-            (is_ready || is_settled).then_some(is_ready)
+            is_settled.then(|| Err(self.absence_in(state)))
         });
-        connected.unwrap_or(false)
+        let connected = connected.unwrap_or_else(|| Err(self.absence()));
+        connected.map_err(RpcError::internal)
     }
 
     /// Waits until `check` returns a value. Returns `None` when the time is over, or when the wait
@@ -395,9 +401,9 @@ impl Guard for Presence {
             ("prompts/get", Some(Primitive::Prompt(_))) => false,
             _ => true,
         };
-        match is_known || program.await_connected() {
+        match is_known {
             true => Ok(()),
-            false => Err(RpcError::internal(program.absence()).into()),
+            false => Ok(program.await_connected()?),
         }
     }
 
