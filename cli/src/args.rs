@@ -375,8 +375,8 @@ Example: mcplink bench add a=1 b=2 --calls 10000 --concurrency 8 -- ./my-server"
 The host is claude-code (or claude), claude-desktop, cursor or vscode; --project takes its file in
 this folder, --config another file. What else stands in the file stays, with order and comments; a
 copy of the old file is kept as FILE.bak. --env and --header are written too: --env NAME without a
-value refers to the variable of the host. With --attach, the server is a program that publishes itself:
-see 'mcplink attach'; --launch stands last, with its command.
+value refers to the variable of the host. With --attach, the server is a program that publishes
+itself: see 'mcplink attach'; --launch stands last, with its command.
 
 Example: mcplink install files --host cursor -- npx -y @modelcontextprotocol/server-filesystem \"$PWD\"")]
     Install(InstallRequest),
