@@ -2250,12 +2250,11 @@ mcplink_status_t mcplink_client_options_set_configured(mcplink_client_options_t 
  *
  * @param name the name under which the servers are published; NULL for all.
  * @param out receives an array, the oldest instance first: [{"id":"...","name":"...","title":"...",
- * "folder":"...","pid":1,"started":1764530000,"version":"..."}]. "title" and "folder" may be null.
- * "started" is in seconds since 1970-01-01. NULL on failure. The caller owns the document and
+ * "folder":"...","pid":1,"started":1764530000000,"version":"..."}]. "title" and "folder" may be
+ * null. "started" is in milliseconds since 1970-01-01. NULL on failure. The caller owns the document and
  * frees it with mcplink_json_free.
  * @return MCPLINK_OK; MCPLINK_E_INVALID for an invalid name, or when other users may use the
- * folder of the published servers; MCPLINK_E_IO when it can't be read; MCPLINK_E_UNSUPPORTED on
- * Windows.
+ * folder of the published servers; MCPLINK_E_IO when it can't be read.
  * @note Blocks: for the file system.
  */
 MCPLINK_NODISCARD MCPLINK_API mcplink_status_t mcplink_instances(const char *name, mcplink_json_t **out, mcplink_error_t **err);
@@ -4361,7 +4360,7 @@ MCPLINK_API void mcplink_session_free(mcplink_session_t *session);
  * mcplink_publication_free, before or after the server.
  * @return MCPLINK_OK; MCPLINK_E_INVALID for another name, or when other users may use the
  * folder of the published servers; MCPLINK_E_IO when its files can't be made;
- * MCPLINK_E_UNSUPPORTED on Windows; MCPLINK_E_CLOSED when the server was stopped.
+ * MCPLINK_E_CLOSED when the server was stopped.
  */
 MCPLINK_NODISCARD MCPLINK_API
 mcplink_status_t mcplink_server_publish(mcplink_server_t *server,

@@ -222,7 +222,7 @@ fn found() {
 
     let text = fs::read_to_string(folder().join(format!("{}.json", instance.id))).unwrap();
     let entry: Value = serde_json::from_str(&text).unwrap();
-    let started = Duration::from_secs(entry["started"].as_u64().unwrap());
+    let started = Duration::from_millis(entry["started"].as_u64().unwrap());
     assert_eq!(instance.started, UNIX_EPOCH + started);
     assert!(started > Duration::from_secs(1_760_000_000));
     #[cfg(unix)]

@@ -65,7 +65,7 @@ impl Entry {
             title: None,
             folder: None,
             pid: std::process::id(),
-            started: started.unwrap_or_default().as_secs(),
+            started: u64::try_from(started.unwrap_or_default().as_millis()).unwrap_or(u64::MAX),
             version: version.to_owned(),
             endpoint: String::new(),
         }
@@ -92,7 +92,7 @@ impl Entry {
     }
 
     fn instance(self, id: &str, folder: &Path) -> Instance {
-        let started = UNIX_EPOCH.checked_add(Duration::from_secs(self.started));
+        let started = UNIX_EPOCH.checked_add(Duration::from_millis(self.started));
         Instance {
             id: id.to_owned(),
             name: self.name,

@@ -15,7 +15,7 @@
 //! | `title` | what the program has open at present, for a person; may be missing |
 //! | `folder` | the folder that the program works in; may be missing |
 //! | `pid` | the number of the process |
-//! | `started` | when the server was published, in seconds since 1970-01-01 |
+//! | `started` | when the server was published, in milliseconds since 1970-01-01 |
 //! | `version` | the version of the server |
 //! | `endpoint` | `unix:` and the path of the socket |
 //!
