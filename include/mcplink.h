@@ -2251,8 +2251,8 @@ mcplink_status_t mcplink_client_options_set_configured(mcplink_client_options_t 
  * @param name the name under which the servers are published; NULL for all.
  * @param out receives an array, the oldest instance first: [{"id":"...","name":"...","title":"...",
  * "folder":"...","pid":1,"started":1764530000000,"version":"..."}]. "title" and "folder" may be
- * null. "started" is in milliseconds since 1970-01-01. NULL on failure. The caller owns the document and
- * frees it with mcplink_json_free.
+ * null. "started" is in milliseconds since 1970-01-01. NULL on failure. The caller owns the
+ * document and frees it with mcplink_json_free.
  * @return MCPLINK_OK; MCPLINK_E_INVALID for an invalid name, or when other users may use the
  * folder of the published servers; MCPLINK_E_IO when it can't be read.
  * @note Blocks: for the file system.

@@ -31,6 +31,7 @@ pub mod tools {}
 pub mod asking {}
 
 /// [c]: https://docs.rs/crate/mcplink/latest/source/docs/c.md
+/// [tool]: https://docs.rs/crate/mcplink/latest/source/docs/tool.md#a-program-that-is-running
 #[cfg_attr(any(not(doctest), feature = "schemars"), doc = include_str!("../docs/attach.md"))]
 pub mod attach {}
 

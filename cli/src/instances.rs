@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::time::SystemTime;
+use std::time::{Duration, UNIX_EPOCH};
 
 use clap_complete::engine::CompletionCandidate;
 use mcplink::transport::local::{self, Instance};
@@ -11,6 +11,9 @@ use serde::Serialize;
 use crate::args::Options;
 use crate::failure::Failure;
 use crate::print::{self, note};
+
+/// The last second of the year 9999, since 1970-01-01.
+const LATEST: Duration = Duration::from_secs(253_402_300_799);
 
 /// A published server, as it is shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -28,13 +31,15 @@ pub(crate) struct Found {
 
 impl Found {
     pub(crate) fn of(instance: &Instance) -> Self {
+        let latest = UNIX_EPOCH + LATEST;
         Self {
             id: instance.id.clone(),
             name: instance.name.clone(),
             title: instance.title.clone(),
             folder: instance.folder.clone(),
             process: instance.pid,
-            started: date(instance.started),
+            // Another program has written the time. Later ones have no such form.
+            started: humantime::format_rfc3339_seconds(instance.started.min(latest)).to_string(),
             version: instance.version.clone(),
         }
     }
@@ -90,48 +95,13 @@ pub(crate) fn candidates() -> Vec<CompletionCandidate> {
     names.into_iter().map(CompletionCandidate::new).collect()
 }
 
-/// Returns a time as text (RFC 3339, UTC).
-fn date(time: SystemTime) -> String {
-    let since = time.duration_since(SystemTime::UNIX_EPOCH);
-    let seconds = since.map_or(0, |since| since.as_secs());
-    let (day, second) = (seconds / 86_400, seconds % 86_400);
-    let (year, month, day) = civil(day);
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
-}
-
-/// Returns year, month and day of a day that is counted from 1970-01-01.
-fn civil(days: u64) -> (u64, u64, u64) {
-    // Years begin in March here, so that the leap day is the last day of a year. A cycle of the
-    // calendar has 400 years, which are 146097 days.
-    let days = days + 719_468;
-    let (cycle, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day_of_month = day - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year + cycle * 400 + u64::from(month <= 2);
-    (year, month, day_of_month)
-}
-
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
-    fn times_are_dates() {
-        for (seconds, text) in [
-            (0, "1970-01-01T00:00:00Z"),
-            (951_782_399, "2000-02-28T23:59:59Z"),
-            (951_782_400, "2000-02-29T00:00:00Z"),
-            (1_785_196_800, "2026-07-28T00:00:00Z"),
-            (4_107_542_400, "2100-03-01T00:00:00Z"),
-        ] {
-            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
-            assert_eq!(date(time), text);
-        }
+    fn a_time_that_another_program_has_written_is_shown() {
+        let shown = |time| humantime::format_rfc3339_seconds(time).to_string();
+        assert_eq!(shown(UNIX_EPOCH + LATEST), "9999-12-31T23:59:59Z");
     }
 }
