@@ -64,9 +64,10 @@ impl Dumped for Serving {
 fallible! {
     enter(server: *const mcplink_server_t);
 
-    /// Returns statistics of a server: an array with one object for each session, listener and
-    /// endpoint. The member "kind" is "session", "listener" or "http"; the other members are
-    /// counters.
+    /// Returns statistics of a server: an array with one object for each session, listener,
+    /// publication and endpoint. The member "kind" is "session", "listener", "publication" or
+    /// "http". The other members are counters, the URL of a listener, and the id, name and title of
+    /// a publication. The session of a client of a publication has no object of its own.
     ///
     /// out: receives a document, NULL on failure. The caller owns it and frees it with
     /// mcplink_json_free.

@@ -167,9 +167,9 @@ pub unsafe extern "C" fn mcplink_server_free(server: *mut mcplink_server_t) {
     unsafe { free_handle(server) }
 }
 
-/// Stops a server: blocking calls such as mcplink_server_serve_stdio return MCPLINK_OK, sessions
-/// and listeners close, and the server accepts no more clients. The tools and other entries of the
-/// server remain until the server is freed.
+/// Stops a server: blocking calls such as mcplink_server_serve_stdio return MCPLINK_OK, sessions,
+/// listeners and publications close, and the server accepts no more clients. The tools and other
+/// entries of the server remain until the server is freed.
 ///
 /// Returns: MCPLINK_OK; MCPLINK_E_INVALID for NULL; MCPLINK_E_FORKED in a forked process, where the
 /// function does nothing.
