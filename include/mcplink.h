@@ -3948,9 +3948,9 @@ mcplink_status_t mcplink_server_new_with(const mcplink_server_options_t *options
 MCPLINK_API void mcplink_server_free(mcplink_server_t *server);
 
 /**
- * Stops a server: blocking calls such as mcplink_server_serve_stdio return MCPLINK_OK, sessions
- * and listeners close, and the server accepts no more clients. The tools and other entries of the
- * server remain until the server is freed.
+ * Stops a server: blocking calls such as mcplink_server_serve_stdio return MCPLINK_OK, sessions,
+ * listeners and publications close, and the server accepts no more clients. The tools and other
+ * entries of the server remain until the server is freed.
  *
  * @return MCPLINK_OK; MCPLINK_E_INVALID for NULL; MCPLINK_E_FORKED in a forked process, where the
  * function does nothing.
@@ -4411,9 +4411,10 @@ MCPLINK_API mcplink_status_t mcplink_publication_close(mcplink_publication_t *pu
 MCPLINK_API void mcplink_publication_free(mcplink_publication_t *publication);
 
 /**
- * Returns statistics of a server: an array with one object for each session, listener and
- * endpoint. The member "kind" is "session", "listener" or "http"; the other members are
- * counters.
+ * Returns statistics of a server: an array with one object for each session, listener,
+ * publication and endpoint. The member "kind" is "session", "listener", "publication" or
+ * "http". The other members are counters, the URL of a listener, and the id, name and title of
+ * a publication. The session of a client of a publication has no object of its own.
  *
  * @param out receives a document, NULL on failure. The caller owns it and frees it with
  * mcplink_json_free.

@@ -75,12 +75,23 @@ static void thread(void *user, const mcplink_request_t *request, mcplink_respond
     CHECK(mcplink_responder_text(responder, pthread_equal(pthread_self(), main_thread) ? "main" : "another", MCPLINK_NUL) == MCPLINK_OK);
 }
 
+static atomic_int messages;
+
+static void on_message(void *user, mcplink_direction direction, const char *text, size_t len)
+{
+    (void)user;
+    (void)direction;
+    (void)text;
+    if (len > 0) atomic_fetch_add(&messages, 1);
+}
+
 static mcplink_server_t *serve(mcplink_pump_t *pump)
 {
     mcplink_server_options_t *options = mcplink_server_options_new("editor", "4.2");
     mcplink_tool_t *tool = mcplink_tool_new("thread", "Says whether it runs on the main thread.");
     mcplink_server_t *server = NULL;
     mcplink_error_t *err = NULL;
+    CHECK(mcplink_server_options_on_message(options, on_message, NULL, NULL) == MCPLINK_OK);
     if (pump != NULL) CHECK(mcplink_server_options_set_pump(options, pump) == MCPLINK_OK);
     CHECK_STATUS(mcplink_server_new_with(options, &server, &err), MCPLINK_OK, err);
     CHECK_STATUS(mcplink_server_add_tool(server, tool, thread, NULL, NULL, &err), MCPLINK_OK, err);
@@ -157,10 +168,13 @@ static void goes_with_its_server(const char *name)
     mcplink_result_t *result = NULL;
     mcplink_error_t *err = NULL;
 
+    atomic_store(&messages, 0);
     CHECK_STATUS(mcplink_server_publish(server, name, NULL, NULL, &publication, &err), MCPLINK_OK, err);
     client = open_first(name);
     CHECK_STATUS(mcplink_client_call_tool(client, "thread", NULL, 0, NULL, &result, &err), MCPLINK_OK, err);
     CHECK_TEXT(mcplink_result_text(result), "another");
+    /* The call and its answer, at least. */
+    CHECK(atomic_load(&messages) >= 2);
     mcplink_result_free(result);
     CHECK(mcplink_publication_clients(publication) == 1);
     mcplink_server_free(server);
