@@ -16,18 +16,17 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
 use super::instance::{Instance, check_name};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
 use crate::transport::sys::private::Access;
-use crate::transport::sys::{local, private, random};
+use crate::transport::sys::{file_lock, local, private, random};
 
 /// The name of the file that is locked to change the folder.
 pub(super) const LOCK: &str = "lock";
@@ -240,20 +239,7 @@ impl Folder {
     /// the lock for longer than `span`.
     fn lock(&self, span: Duration) -> io::Result<File> {
         let file = private::open_or_create(&self.0.join(LOCK))?;
-        let deadline = Instant::now() + span;
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(file),
-                Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
-                    thread::sleep(Duration::from_millis(5));
-                }
-                Err(TryLockError::WouldBlock) => {
-                    let text = "another process has locked it";
-                    return Err(io::Error::new(io::ErrorKind::TimedOut, text));
-                }
-                Err(TryLockError::Error(error)) => return Err(error),
-            }
-        }
+        file_lock::lock(&file, span).map(|()| file)
     }
 
     /// Removes the files of instances whose processes have ended. Leaves them if another process

@@ -9,6 +9,7 @@
 )]
 
 mod child_command;
+pub(crate) mod file_lock;
 mod start_thread;
 
 #[cfg(not(any(unix, windows)))]

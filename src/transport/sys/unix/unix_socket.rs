@@ -1,8 +1,8 @@
 //! Unix sockets: connecting, listening, and the file of a socket.
 
-use std::fs::{self, Permissions};
 #[cfg(feature = "http-server")]
-use std::fs::{File, TryLockError};
+use std::fs::File;
+use std::fs::{self, Permissions};
 use std::io;
 use std::mem;
 use std::net::TcpStream;
@@ -15,11 +15,11 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 #[cfg(feature = "http-server")]
 use std::path::PathBuf;
-#[cfg(feature = "http-server")]
-use std::thread;
 use std::time::{Duration, Instant};
 
 use super::fd;
+#[cfg(feature = "http-server")]
+use crate::transport::sys::file_lock;
 
 /// The maximum wait for other processes that create or replace a socket in the same folder.
 #[cfg(feature = "http-server")]
@@ -133,7 +133,8 @@ pub(crate) fn listen(path: &Path) -> io::Result<(super::tcp::Listener, SocketFil
     // Between the check and the replacement, no other process may replace the socket.
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     let folder = folder.unwrap_or_else(|| Path::new("."));
-    let _locked = lock_folder(folder, LOCK_WAIT)?;
+    let folder = File::open(folder)?;
+    file_lock::lock(&folder, LOCK_WAIT)?;
     let listener = match bind(path) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
             match remove_unused(path) {
@@ -147,27 +148,6 @@ pub(crate) fn listen(path: &Path) -> io::Result<(super::tcp::Listener, SocketFil
     };
     let file = SocketFile::new(path)?;
     Ok((super::tcp::Listener::Unix(listener), file))
-}
-
-/// Locks a folder until the result is dropped. Fails with `TimedOut` if another process has the
-/// lock for longer than `span`.
-#[cfg(feature = "http-server")]
-fn lock_folder(folder: &Path, span: Duration) -> io::Result<File> {
-    let folder = File::open(folder)?;
-    let deadline = Instant::now() + span;
-    loop {
-        match folder.try_lock() {
-            Ok(()) => return Ok(folder),
-            Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
-                thread::sleep(Duration::from_millis(5));
-            }
-            Err(TryLockError::WouldBlock) => {
-                let text = "another process locks the folder";
-                return Err(io::Error::new(io::ErrorKind::TimedOut, text));
-            }
-            Err(TryLockError::Error(error)) => return Err(error),
-        }
-    }
 }
 
 /// Removes the socket at a path. Fails if the file is no socket, or if a process listens on it.
