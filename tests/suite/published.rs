@@ -42,7 +42,12 @@ const FILES: usize = if cfg!(windows) { 2 } else { 3 };
 
 /// Runs a test of this file in a process of its own. Published servers are in a new folder.
 fn alone(name: &str) {
-    let folder = std::env::temp_dir().join(format!("mcplink-{name}-{}", std::process::id()));
+    // A folder that other users can reach, and that has a short path.
+    let all = match cfg!(unix) {
+        true => PathBuf::from("/tmp"),
+        false => std::env::temp_dir(),
+    };
+    let folder = all.join(format!("mcplink-{name}-{}", std::process::id()));
     _ = fs::remove_dir_all(&folder);
     fs::create_dir(&folder).unwrap();
     let mut command = helper(&format!("published::{name}"));
@@ -262,6 +267,11 @@ fn found() {
         let error = local::instances(name).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     }
+    let worst = "\u{1}".repeat(4096);
+    let options = Publish::new().title(&*worst).folder(&*worst);
+    let longest = server().publish("longest", options).unwrap();
+    assert_eq!(local::instances("longest").unwrap(), [longest.instance()]);
+    drop(longest);
     let options = Publish::new().title("x".repeat(4097));
     let error = server().publish("editor", options).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
@@ -516,10 +526,16 @@ fn other_user() {
     let open = |path: &Path, mode| {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     };
+    // The other user may not be able to reach this program.
+    let program = folder().with_file_name("stranger");
+    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    open(&program, 0o755);
+    open(folder().parent().unwrap(), 0o755);
     let run = |user: u32| {
-        let mut command = helper("published::stranger");
+        let mut command = Command::new(&program);
+        command.args(helper("published::stranger").get_args());
         let command = command.env("SOCKET", &socket).uid(user).gid(user);
-        command.output().unwrap().status.success()
+        command.current_dir("/").output().unwrap().status.success()
     };
     assert!(!run(65534), "the folder is the user's alone");
     // The socket itself refuses others too.

@@ -32,8 +32,8 @@ use crate::transport::sys::{file_lock, local, private, random};
 pub(super) const LOCK: &str = "lock";
 /// The extensions of the files of an instance.
 const EXTENSIONS: [&str; 4] = ["json", "new", local::EXTENSION, "lock"];
-/// The maximum length of a description, in bytes.
-const MAX_BYTES: u64 = 64 << 10;
+/// The maximum length of a description, in bytes. JSON may write a byte of a text as six.
+const MAX_BYTES: u64 = 128 << 10;
 /// The maximum length of a title and of a folder, in bytes.
 const MAX_TEXT: usize = 4 << 10;
 /// The maximum number of files in the folder that are looked at.
