@@ -251,7 +251,7 @@ fn found() {
     publication.wait();
     assert_eq!(publication.clients(), 0);
     let error = call(&client).unwrap_err();
-    assert!(!error.was_sent(), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
     let error = connect(instance).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Io, "{error}");
     assert!(error.to_string().contains("editor"), "{error}");
