@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     /// Names in texts that no user of C reads, or that have no counterpart in C, with the reason.
-    const RUST_ONLY: [(&str, &str); 18] = [
+    const RUST_ONLY: [(&str, &str); 19] = [
         ("CallOptions::on_progress", "C has no pending calls"),
         ("HandlerError::not_found", "the compiler of Rust says it"),
         (
@@ -190,6 +190,7 @@ mod tests {
         ("IconLimits::max_side", "C checks no icons"),
         ("JsonSchema::any_object", "it is said of types of Rust"),
         ("PendingCall::events", "C has no pending calls"),
+        ("Publish::max_clients", "C has the default limit"),
         (
             "PublishedSkill::front_matter",
             "C publishes skills of folders",

@@ -288,8 +288,8 @@ impl Shared {
         let mut state = self.state.lock();
         if state.clients.len() >= self.max_clients {
             drop(state);
-            return self
-                .log(|| format!("a client was refused: max_clients is {}", self.max_clients));
+            let max = self.max_clients;
+            return self.log(|| format!("a client was refused: Publish::max_clients is {max}"));
         }
         let number = state.next;
         state.next += 1;
