@@ -153,7 +153,7 @@ impl Folder {
     }
 
     /// Checks that the folder is the user's alone.
-    fn check(&self) -> Result<()> {
+    pub(super) fn check(&self) -> Result<()> {
         let failed = |error| self.failed("checked", error);
         let found = fs::symlink_metadata(&self.0).map_err(failed)?;
         if !found.is_dir() {
@@ -186,7 +186,8 @@ impl Folder {
     pub(crate) fn list(&self, name: Option<&str>) -> Result<Vec<Instance>> {
         let (mut living, mut left) = (Vec::new(), false);
         for id in self.ids()? {
-            match self.read(&id) {
+            let found = self.read(&id).map_err(|error| self.failed("read", error))?;
+            match found {
                 Found::Living(entry) => living.extend(entry.map(|it| it.instance(&id, &self.0))),
                 Found::Left => left = true,
             }
@@ -220,19 +221,34 @@ impl Folder {
         Ok(ids)
     }
 
-    fn read(&self, id: &str) -> Found {
-        let lock = local::open_own(&path_in(&self.0, id, "lock"));
-        if lock.map_or(true, |lock| is_unlocked(&lock)) {
-            return Found::Left;
+    /// Reads the files of an instance. Fails if the system can't open them at the moment, for
+    /// example without a free descriptor: then nothing is known of the process.
+    fn read(&self, id: &str) -> io::Result<Found> {
+        use io::ErrorKind::{InvalidInput, NotFound, PermissionDenied};
+
+        match local::open_own(&path_in(&self.0, id, "lock")) {
+            Ok(lock) if !is_unlocked(&lock) => {}
+            Err(error) if !matches!(error.kind(), NotFound | InvalidInput) => {
+                return match error.kind() {
+                    PermissionDenied => Ok(Found::Living(None)),
+                    _ => Err(error),
+                };
+            }
+            _ => return Ok(Found::Left),
         }
-        let Ok(file) = local::open_own(&path_in(&self.0, id, "json")) else {
-            return Found::Living(None);
+        let file = match local::open_own(&path_in(&self.0, id, "json")) {
+            Ok(file) => file,
+            Err(error) => match error.kind() {
+                NotFound | InvalidInput | PermissionDenied => return Ok(Found::Living(None)),
+                _ => return Err(error),
+            },
         };
         let mut text = Vec::new();
         let read = file.take(MAX_BYTES + 1).read_to_end(&mut text);
         let is_whole = read.is_ok_and(|len| len as u64 <= MAX_BYTES);
         let entry = is_whole.then(|| serde_json::from_slice::<Entry>(&text).ok());
-        Found::Living(entry.flatten().filter(|entry| entry.check().is_ok()))
+        let entry = entry.flatten().filter(|entry| entry.check().is_ok());
+        Ok(Found::Living(entry))
     }
 
     /// Locks the folder until the result is dropped. Fails with `TimedOut` if another process has
@@ -251,7 +267,7 @@ impl Folder {
         for id in self.ids().unwrap_or_default() {
             let socket = path_in(&self.0, &id, local::EXTENSION);
             // A process that listens lives. Another program has removed its lock.
-            if matches!(self.read(&id), Found::Left) && local::is_unused(&socket) {
+            if matches!(self.read(&id), Ok(Found::Left)) && local::is_unused(&socket) {
                 self.remove(&id);
             }
         }
@@ -317,7 +333,7 @@ impl Folder {
     }
 }
 
-/// What the files of an instance tell.
+/// The state of an instance, as its files show it.
 enum Found {
     /// The process lives. The description is missing if it can't be read.
     Living(Option<Entry>),

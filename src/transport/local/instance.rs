@@ -41,7 +41,7 @@ pub struct Instance {
     pub id: String,
     /// The name under which the program is published.
     pub name: String,
-    /// What the program has open at present, for a person.
+    /// The name of what the program has open at present, for a person.
     pub title: Option<String>,
     /// The folder that the program works in.
     pub folder: Option<String>,

@@ -20,7 +20,7 @@ const LATER: [Duration; 3] = [
     Duration::from_millis(50),
     Duration::from_millis(500),
 ];
-/// The pause between attempts to watch a folder that has gone, or that can't be used.
+/// The pause between attempts to use a folder that has gone, or that can't be used or read.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Watches the instances that are published under a name. See [`watch`]. Dropping it ends the
@@ -132,8 +132,20 @@ impl<F: FnMut(&[Instance])> Watching<F> {
     fn watch(&mut self, folder: &Folder, watch: &FolderWatch) {
         let mut later = LATER.iter();
         loop {
-            self.tell(folder.list(self.name.as_deref()).unwrap_or_default());
-            let pause = later.next().copied().unwrap_or(FolderWatch::INTERVAL);
+            let pause = match folder.list(self.name.as_deref()) {
+                Ok(found) => {
+                    self.tell(found);
+                    later.next().copied().unwrap_or(FolderWatch::INTERVAL)
+                }
+                Err(_) => {
+                    // With a good folder, the files can't be opened at the moment, and the
+                    // programs may live.
+                    if folder.check().is_err() {
+                        self.tell(Vec::new());
+                    }
+                    RETRY
+                }
+            };
             let deadline = Instant::now() + pause;
             // Listing may lock the folder, which is no change.
             let is_there = watch.wait(&self.stop.wake, deadline, LOCK);

@@ -2,10 +2,10 @@
 //! other.
 
 use std::env;
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -64,11 +64,12 @@ pub(crate) fn open_own(path: &Path) -> io::Result<File> {
     let options = options
         .read(true)
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
-    let file = options.open(path)?;
-    let found = file.metadata()?;
-    match found.is_file() && found.uid() == own_user() {
-        true => Ok(file),
-        false => Err(io::ErrorKind::InvalidInput.into()),
+    let is_own = |found: &Metadata| found.is_file() && found.uid() == own_user();
+    match options.open(path) {
+        Ok(file) if is_own(&file.metadata()?) => Ok(file),
+        // Systems have different errors for links.
+        Err(error) if fs::symlink_metadata(path).map_or(true, |found| is_own(&found)) => Err(error),
+        _ => Err(io::ErrorKind::InvalidInput.into()),
     }
 }
 
@@ -144,11 +145,16 @@ pub(crate) fn connect(path: &Path, span: Duration) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Whether no process listens on the socket at a path. Returns true for other files.
+/// Whether it is certain that no process listens on the socket at a path.
 pub(crate) fn is_unused(path: &Path) -> bool {
-    match unix_socket::connect(path, PROBE) {
-        Ok(_) => false,
-        Err(error) => error.kind() != io::ErrorKind::TimedOut,
+    use io::ErrorKind::{ConnectionRefused, NotFound};
+
+    let is_socket = fs::symlink_metadata(path).map(|found| found.file_type().is_socket());
+    match is_socket {
+        Ok(true) => unix_socket::connect(path, PROBE)
+            .is_err_and(|error| matches!(error.kind(), ConnectionRefused | NotFound)),
+        Ok(false) => true,
+        Err(error) => error.kind() == NotFound,
     }
 }
 
@@ -269,7 +275,7 @@ impl FolderWatch {
     }
 }
 
-/// What events of a folder tell.
+/// The meaning of the events of a folder that have come.
 #[cfg(target_os = "linux")]
 #[derive(Clone, Copy)]
 enum Event {

@@ -270,7 +270,7 @@ pub(crate) fn connect(path: &Path, span: Duration) -> io::Result<Socket> {
     Ok(pipe.into())
 }
 
-/// Whether no process has a pipe for an instance.
+/// Whether it is certain that no process has a pipe for an instance.
 pub(crate) fn is_unused(path: &Path) -> bool {
     let name = wide(&pipe_name(path));
     // SAFETY: the name ends in NUL.
