@@ -267,6 +267,7 @@ Example: mcplink tasks show 7f3a --url https://example.com/mcp")]
         what: TaskAction,
         /// The id of the task
         #[arg(required_if_eq_any = [("what", "show"), ("what", "wait"), ("what", "cancel")])]
+        #[arg(allow_hyphen_values = true)]
         id: Option<String>,
         #[command(flatten)]
         output: Output,

@@ -225,8 +225,14 @@ impl Inner {
 // E-TASK-S-54
 pub(super) fn new_id(replica: Option<&str>) -> Result<String> {
     let mut bytes = [0; 24];
-    random::fill(&mut bytes)?;
-    let id = URL_SAFE_NO_PAD.encode(bytes);
+    let id = loop {
+        random::fill(&mut bytes)?;
+        let id = URL_SAFE_NO_PAD.encode(bytes);
+        // On command lines, a word that begins with a dash is an option.
+        if !id.starts_with('-') {
+            break id;
+        }
+    };
     Ok(match replica {
         Some(replica) => format!("{replica}.{id}"),
         None => id,
@@ -249,6 +255,7 @@ mod tests {
         for id in ids {
             let bytes = URL_SAFE_NO_PAD.decode(&id).expect("base64");
             assert!(bytes.len() * 8 >= 128, "{id}");
+            assert!(!id.starts_with('-'), "{id}");
         }
         let id = new_id(Some("r1")).expect("random bytes");
         let random = id.strip_prefix("r1.").expect("the name comes first");

@@ -7,7 +7,7 @@ use std::{env, path::Path, process::Command};
 use serde_json::{Value, json};
 
 use crate::failures::{Folder, run};
-use crate::runs::{Terminal, example, program};
+use crate::runs::{LinesInTime, Terminal, example, program};
 
 fn configured(name: &str) -> Folder {
     let folder = Folder::new(name);
@@ -145,8 +145,11 @@ fn a_task_is_started_and_an_unknown_one_refused() {
         "call slow_compute label=x seconds=1 --task -s every",
     );
     assert!(id.trim().len() > 10, "{id}");
-    let line = "tasks show no-such-task --era modern -s every";
-    assert_eq!(run(&folder, line).0, 3);
+    // An id may begin with a dash.
+    for id in ["no-such-task", "-w-no-such-task"] {
+        let line = format!("tasks show {id} --era modern -s every");
+        assert_eq!(run(&folder, &line).0, 3, "{id}");
+    }
     // On one connection, the task is waited for: the shell knows no ids, so a program reads them.
     let mut shell = program();
     shell
@@ -158,19 +161,15 @@ fn a_task_is_started_and_an_unknown_one_refused() {
         .stdout(std::process::Stdio::piped());
     let mut shell = shell.spawn().unwrap();
     let mut stdin = shell.stdin.take().unwrap();
-    let mut out = std::io::BufReader::new(shell.stdout.take().unwrap());
-    let mut line = || {
-        let mut line = String::new();
-        std::io::BufRead::read_line(&mut out, &mut line).unwrap();
-        line
-    };
+    let mut lines = LinesInTime::of(shell.stdout.take().unwrap());
+    let mut line = || lines.next().unwrap().unwrap();
     let mut say = |text: &str| std::io::Write::write_all(&mut stdin, text.as_bytes()).unwrap();
     say("call slow_compute label=x seconds=0 --task\n");
     let id = line();
-    say(&format!("tasks wait {id}"));
+    say(&format!("tasks wait {id}\n"));
     assert!(!line().is_empty());
-    say(&format!("tasks show {id}"));
-    assert_eq!(line(), "completed\n");
+    say(&format!("tasks show {id}\n"));
+    assert_eq!(line(), "completed");
     say("quit\n");
     assert_eq!(shell.wait().unwrap().code(), Some(0));
 }
