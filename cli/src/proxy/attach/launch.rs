@@ -64,7 +64,7 @@ impl Launcher {
     }
 }
 
-/// What is known of the latest start of the program.
+/// The state of the latest start of the program.
 #[derive(Debug, Default)]
 pub(super) enum Launch {
     /// The program was not started, or has published itself since.
