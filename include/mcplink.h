@@ -4411,6 +4411,26 @@ MCPLINK_API mcplink_status_t mcplink_publication_close(mcplink_publication_t *pu
 MCPLINK_API void mcplink_publication_free(mcplink_publication_t *publication);
 
 /**
+ * Returns where clients reach a server, how many they are, and why an address could not be
+ * opened. A program shows the state to a person, for example on a settings page.
+ *
+ * The document is {"endpoints":[...],"failures":[...]}, the oldest endpoint first. An open
+ * listener is {"kind":"listener","url":"...","connections":1,"sessions":0}. Only clients of
+ * revisions before 2026-07-28 have sessions. An open publication is
+ * {"kind":"publication","id":"...","name":"...","title":"...","clients":1}; "title" may be
+ * null. A failure is {"address":"8080","error":"..."}, with what was passed as bind or name to
+ * the function that failed. At most 16 failures are remembered, the latest. A failure is
+ * forgotten when its address is opened.
+ *
+ * @param out receives the document, NULL on failure. The caller owns it and frees it with
+ * mcplink_json_free.
+ */
+MCPLINK_NODISCARD MCPLINK_API
+mcplink_status_t mcplink_server_state(const mcplink_server_t *server,
+                                      mcplink_json_t **out,
+                                      mcplink_error_t **err);
+
+/**
  * Returns statistics of a server: an array with one object for each session, listener,
  * publication and endpoint. The member "kind" is "session", "listener", "publication" or
  * "http". The other members are counters, the URL of a listener, and the id, name and title of

@@ -3311,6 +3311,9 @@ public:
     {
         return detail::told(mcplink_server_log(get(), level, logger, json.data(), json.size()));
     }
+    /* Where clients reach the server, and why an address could not be opened: see
+       mcplink_server_state. */
+    result<json> state() const { return detail::shown(get(), mcplink_server_state); }
     result<json> stats() const { return detail::shown(get(), mcplink_server_stats); }
     result<json> activity() const { return detail::shown(get(), mcplink_server_activity); }
     /* Serves until the input ends, or stop() is called. */

@@ -116,6 +116,7 @@ impl ServerBuilder {
             validator: Some(Validator::for_own_schemas()),
             latest_terms: LatestContext::default(),
             connections: Default::default(),
+            endpoints: Default::default(),
             shutdown: CancelToken::new(),
         };
         Self {

@@ -12,6 +12,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use super::catalogue::Entry;
 use super::completion::Completers;
 use super::conversation::{CallServices, Conversation};
+use super::endpoints::Endpoints;
 use super::events::{Attendance, EventHook, SessionHook};
 use super::memory_budget::MemoryBudget;
 use super::paging::List;
@@ -84,6 +85,7 @@ pub(super) struct Inner {
     pub(super) validator: Option<Validator>,
     /// The number of connections that were opened. A new connection gets this value as its number.
     pub(super) connections: AtomicU64,
+    pub(super) endpoints: Endpoints,
     /// Is cancelled when the host shuts the server down.
     pub(super) shutdown: CancelToken,
     pub(super) latest_terms: LatestContext,

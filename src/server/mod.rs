@@ -29,6 +29,7 @@ mod debug_fields;
 #[cfg(feature = "schemars")]
 mod derived;
 mod dispatch;
+mod endpoints;
 mod error_map;
 mod events;
 mod folder;
@@ -81,6 +82,7 @@ pub use self::call::ToolCall;
 pub use self::completion::{CompletionCall, CompletionOutput, CompletionRequest};
 pub use self::context::Context;
 use self::debug_fields::debug_fields;
+pub use self::endpoints::{Endpoint, EndpointFailure, ServerState};
 pub use self::error_map::HandlerError;
 pub use self::events::{ServerEvent, ServerEventKind, Session, SessionEvent, SessionTransport};
 pub use self::folder::Folder;
@@ -573,6 +575,30 @@ impl Server {
         } else {
             Err(error)
         }
+    }
+
+    /// Returns where clients reach the server, how many they are, and which addresses could not be
+    /// opened. A program shows the state to a person, for example on a settings page.
+    ///
+    /// Connections that the host opens itself ([`open`](Self::open), [`serve`](Self::serve)) and an
+    /// `HttpService` in the host's own web server are not part of the state.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcplink::server::{Endpoint, Publish, Server};
+    ///
+    /// # let name = format!("state-{}", std::process::id());
+    /// # let name = &*name;
+    /// let server = Server::builder("editor", "4.2").build()?;
+    /// let publication = server.publish(name, Publish::new().title("scene.blend"))?;
+    /// let state = server.state();
+    /// assert!(matches!(state.endpoints[0], Endpoint::Published { clients: 0, .. }));
+    /// assert_eq!(state.to_string(), format!("published as {name} (scene.blend): 0 clients\n"));
+    /// # Ok::<(), mcplink::Error>(())
+    /// ```
+    pub fn state(&self) -> ServerState {
+        self.0.endpoints.state()
     }
 
     /// Returns a handle that ends [`serve`](Self::serve) and [`serve_stdio`](Self::serve_stdio)

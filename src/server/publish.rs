@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::Server;
 use super::debug_fields::debug_fields;
+use super::endpoints::{Endpoint, Reachable};
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{Connection, LogLevel, tell};
 use crate::sync::{Condvar, Mutex};
@@ -158,6 +159,14 @@ impl Server {
     /// # Ok::<(), mcplink::Error>(())
     /// ```
     pub fn publish(&self, name: &str, options: Publish) -> Result<Publication> {
+        self.0.endpoints.open(name, || {
+            let publication = self.try_publish(name, options)?;
+            let shared = Arc::downgrade(&publication.shared);
+            Ok((publication, shared))
+        })
+    }
+
+    fn try_publish(&self, name: &str, options: Publish) -> Result<Publication> {
         let mut entry = Entry::new(name, &self.0.services.info.version);
         (entry.title, entry.folder) = (options.title, options.folder);
         entry.check()?;
@@ -242,6 +251,17 @@ impl Drop for Publication {
         if self.origin.is_here() {
             self.close();
         }
+    }
+}
+
+impl Reachable for Shared {
+    fn endpoint(&self) -> Option<Endpoint> {
+        let instance = self.file.lock().instance();
+        let state = self.state.lock();
+        (!state.is_closing).then(|| Endpoint::Published {
+            instance,
+            clients: state.clients.len(),
+        })
     }
 }
 

@@ -133,6 +133,13 @@ static void serves_from_an_event_loop(const char *name)
     CHECK_TEXT(mcplink_json_str(mcplink_json_pointer(doc, "/0/kind")), "publication");
     CHECK_TEXT(mcplink_json_str(mcplink_json_pointer(doc, "/0/title")), "other");
     mcplink_json_free(doc);
+    CHECK_STATUS(mcplink_server_state(server, &doc, &err), MCPLINK_OK, err);
+    CHECK_TEXT(mcplink_json_str(mcplink_json_pointer(doc, "/endpoints/0/kind")), "publication");
+    CHECK_TEXT(mcplink_json_str(mcplink_json_pointer(doc, "/endpoints/0/name")), name);
+    CHECK_TEXT(mcplink_json_str(mcplink_json_pointer(doc, "/endpoints/0/title")), "other");
+    CHECK(mcplink_json_f64(mcplink_json_pointer(doc, "/endpoints/0/clients")) == 0);
+    CHECK(mcplink_json_len(mcplink_json_pointer(doc, "/failures")) == 0);
+    mcplink_json_free(doc);
 
     CHECK(pthread_create(&client, NULL, run_other, &other) == 0);
     while (!atomic_load(&other.done)) {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use mcplink::ErrorKind;
 use mcplink::schema::{ProtocolVersion, Tool};
 use mcplink::server::http::{HttpOptions, HttpServer};
-use mcplink::server::{Context, Server};
+use mcplink::server::{Context, Endpoint, Server};
 use serde_json::{Value, json};
 
 use crate::common::LONG;
@@ -391,6 +391,55 @@ fn closing_ends_streams_in_order_and_lets_calls_finish() {
     assert!(caller.is_over());
     assert!(TcpStream::connect(server.local_addr().unwrap()).is_err());
     server.close();
+}
+
+#[test]
+fn the_state_of_a_server_names_its_listeners_and_the_failed_ones() {
+    let server = echo();
+    assert_eq!(server.state().to_string(), "");
+    let (first, second) = (listen(&server), listen(&server));
+    let mut socket = Socket::open(&second);
+    socket.modern("tools/list", json!({}));
+    socket.message();
+    let urls = [first.url(), second.url()];
+    let expected = format!(
+        "{}: 0 connections, 0 sessions\n{}: 1 connection, 0 sessions\n",
+        urls[0], urls[1]
+    );
+    assert_eq!(server.state().to_string(), expected);
+
+    // A port that is taken is remembered once.
+    let port = first.local_addr().unwrap().port().to_string();
+    for _ in 0..2 {
+        let error = server.listen_http(&port, HttpOptions::new()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+        let state = server.state();
+        assert_eq!(state.endpoints.len(), 2);
+        let [failure] = &*state.failures else {
+            panic!("{state:?}");
+        };
+        assert_eq!(failure.address, port);
+        assert_eq!(failure.error.to_string(), error.to_string());
+        let line = format!("\n{port}: failed: {error}\n");
+        assert!(state.to_string().ends_with(&line), "{state}");
+    }
+    first.close();
+    let state = server.state();
+    assert!(matches!(&*state.endpoints, [Endpoint::Http { url, .. }] if *url == urls[1]));
+    drop(second);
+    assert!(server.state().endpoints.is_empty());
+
+    // Only the latest failures are remembered.
+    for number in 0..20 {
+        let address = format!("no address {number}");
+        server
+            .listen_http(&address, HttpOptions::new())
+            .unwrap_err();
+    }
+    let failures = server.state().failures;
+    assert_eq!(failures.len(), 16);
+    assert_eq!(failures[0].address, "no address 4");
+    assert_eq!(failures[15].address, "no address 19");
 }
 
 // 6.2

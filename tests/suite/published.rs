@@ -22,7 +22,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use mcplink::client::{CallOptions, Client};
 use mcplink::schema::Tool;
-use mcplink::server::{Context, Publication, Publish, Server};
+use mcplink::server::{Context, Endpoint, Publication, Publish, Server};
 use mcplink::transport::local::{self, Instance};
 use mcplink::{ErrorKind, Result};
 use serde_json::{Value, json};
@@ -62,6 +62,11 @@ fn alone(name: &str) {
 #[test]
 fn a_published_server_is_found_by_its_name_and_called() {
     alone("found");
+}
+
+#[test]
+fn the_state_of_a_server_names_its_publications() {
+    alone("state");
 }
 
 #[test]
@@ -280,6 +285,53 @@ fn found() {
     let error = server().publish("editor", options).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     assert_eq!(files(), ["lock"]);
+}
+
+#[test]
+#[ignore = "runs alone"]
+fn state() {
+    let server = server();
+    assert_eq!(server.state().to_string(), "");
+    let options = Publish::new().title("scene.blend");
+    let first = server.publish("editor", options).unwrap();
+    let second = server.publish("other", Publish::new()).unwrap();
+    let client = connect(&first.instance()).unwrap();
+    assert_eq!(call(&client).unwrap(), std::process::id().to_string());
+    first.set_title("new.blend").unwrap();
+    let state = server.clone().state();
+    let [
+        Endpoint::Published {
+            instance,
+            clients: 1,
+            ..
+        },
+        Endpoint::Published { clients: 0, .. },
+    ] = &*state.endpoints
+    else {
+        panic!("{state:?}");
+    };
+    assert_eq!(*instance, first.instance());
+    let text = "published as editor (new.blend): 1 client\npublished as other: 0 clients\n";
+    assert_eq!(state.to_string(), text);
+    first.close();
+    let text = "published as other: 0 clients\n";
+    assert_eq!(server.state().to_string(), text);
+    drop((first, second));
+    assert!(server.state().endpoints.is_empty());
+
+    // The folder can't be made.
+    fs::rename(folder(), folder().with_extension("away")).unwrap();
+    fs::write(folder(), "a file").unwrap();
+    let error = server.publish("editor", Publish::new()).unwrap_err();
+    let state = server.state();
+    assert_eq!(state.failures[0].address, "editor");
+    assert_eq!(state.failures[0].error.to_string(), error.to_string());
+    assert_eq!(state.to_string(), format!("editor: failed: {error}\n"));
+    fs::remove_file(folder()).unwrap();
+    let publication = server.publish("editor", Publish::new()).unwrap();
+    let text = "published as editor: 0 clients\n";
+    assert_eq!(server.state().to_string(), text);
+    drop(publication);
 }
 
 // Must not happen: a title is changed while another process looks, and the program seems to have

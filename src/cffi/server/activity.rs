@@ -1,4 +1,4 @@
-//! Statistics and activity of a server, and its log messages to clients.
+//! State, statistics and activity of a server, and its log messages to clients.
 
 use std::ffi::c_char;
 
@@ -14,6 +14,7 @@ use crate::cffi::handle::{enter, entering};
 use crate::cffi::json::{Document, json_payload, mcplink_json_t};
 use crate::cffi::log::level_of;
 use crate::cffi::text::optional;
+use crate::server::{Endpoint, ServerState};
 
 impl Served for Line {
     fn close(&self) {
@@ -61,8 +62,55 @@ impl Dumped for Serving {
     }
 }
 
+fn described(state: ServerState) -> Value {
+    let endpoints = state.endpoints.into_iter().map(|endpoint| match endpoint {
+        Endpoint::Http {
+            url,
+            connections,
+            sessions,
+        } => json!({
+            "kind": "listener",
+            "url": url,
+            "connections": connections,
+            "sessions": sessions,
+        }),
+        Endpoint::Published { instance, clients } => json!({
+            "kind": "publication",
+            "id": instance.id,
+            "name": instance.name,
+            "title": instance.title,
+            "clients": clients,
+        }),
+    });
+    let failures = state.failures.into_iter().map(|failure| {
+        let error = failure.error.to_string();
+        json!({ "address": failure.address, "error": error })
+    });
+    json!({
+        "endpoints": endpoints.collect::<Vec<_>>(),
+        "failures": failures.collect::<Vec<_>>(),
+    })
+}
+
 fallible! {
     enter(server: *const mcplink_server_t);
+
+    /// Returns where clients reach a server, how many they are, and why an address could not be
+    /// opened. A program shows the state to a person, for example on a settings page.
+    ///
+    /// The document is {"endpoints":[...],"failures":[...]}, the oldest endpoint first. An open
+    /// listener is {"kind":"listener","url":"...","connections":1,"sessions":0}. Only clients of
+    /// revisions before 2026-07-28 have sessions. An open publication is
+    /// {"kind":"publication","id":"...","name":"...","title":"...","clients":1}; "title" may be
+    /// null. A failure is {"address":"8080","error":"..."}, with what was passed as bind or name to
+    /// the function that failed. At most 16 failures are remembered, the latest. A failure is
+    /// forgotten when its address is opened.
+    ///
+    /// out: receives the document, NULL on failure. The caller owns it and frees it with
+    /// mcplink_json_free.
+    fn mcplink_server_state() -> out: mcplink_json_t {
+        Document::of(&described(server.server.state()))?
+    }
 
     /// Returns statistics of a server: an array with one object for each session, listener,
     /// publication and endpoint. The member "kind" is "session", "listener", "publication" or

@@ -11,6 +11,7 @@ use super::service::HttpService;
 use crate::error::{Error, Excerpt, Result};
 use crate::protocol::{LogLevel, tell};
 use crate::server::debug_fields::debug_fields;
+use crate::server::endpoints::{Endpoint, Reachable};
 use crate::sync::{Condvar, Mutex};
 use crate::transport::http::unix_url;
 use crate::transport::http::{HttpLimits, HttpListener, HttpStats, Service};
@@ -33,7 +34,9 @@ const FAREWELL: Duration = Duration::from_millis(500);
 /// listening.close();
 /// # Ok::<(), mcplink::Error>(())
 /// ```
-pub struct HttpServer {
+pub struct HttpServer(Arc<Listening>);
+
+struct Listening {
     server: Server,
     service: HttpService,
     listener: HttpListener,
@@ -60,8 +63,12 @@ impl Server {
     /// the address can't be bound, or when the system has no descriptor or thread to spare. The
     /// errors of [`HttpOptions::check`] and of [`HttpListener::bind_unix`].
     pub fn listen_http(&self, address: &str, options: HttpOptions) -> Result<HttpServer> {
+        self.open_http(address, || self.listening(address, options))
+    }
+
+    fn listening(&self, address: &str, options: HttpOptions) -> Result<Listening> {
         if let Some(path) = address.strip_prefix("unix:") {
-            return HttpServer::with(self, options, |service, limits| {
+            return Listening::with(self, options, |service, limits| {
                 HttpListener::bind_unix(path, service, limits)
             });
         }
@@ -72,7 +79,7 @@ impl Server {
                 Excerpt(address)
             )));
         };
-        HttpServer::with(self, options, |service, limits| match host {
+        Listening::with(self, options, |service, limits| match host {
             "" => HttpListener::bind((Ipv4Addr::LOCALHOST, port), service, limits),
             _ => HttpListener::bind(address, service, limits),
         })
@@ -88,13 +95,29 @@ impl Server {
         listener: TcpListener,
         options: HttpOptions,
     ) -> Result<HttpServer> {
-        HttpServer::with(self, options, |service, limits| {
-            HttpListener::on(listener, service, limits)
+        let address = listener.local_addr();
+        let address = address.map_or_else(|_| "socket".to_owned(), |it| it.to_string());
+        self.open_http(&address, || {
+            Listening::with(self, options, |service, limits| {
+                HttpListener::on(listener, service, limits)
+            })
+        })
+    }
+
+    fn open_http(
+        &self,
+        address: &str,
+        open: impl FnOnce() -> Result<Listening>,
+    ) -> Result<HttpServer> {
+        self.0.endpoints.open(address, || {
+            let listening = Arc::new(open()?);
+            let object = Arc::downgrade(&listening);
+            Ok((HttpServer(listening), object))
         })
     }
 }
 
-impl HttpServer {
+impl Listening {
     fn with(
         server: &Server,
         options: HttpOptions,
@@ -126,16 +149,8 @@ impl HttpServer {
         })
     }
 
-    /// Returns the address on which the server listens. If port 0 was requested, the address has
-    /// the port that the system chose. Returns `None` for a Unix socket.
-    pub fn local_addr(&self) -> Option<SocketAddr> {
-        self.listener.local_addr()
-    }
-
-    /// Returns the URL of the endpoint, for clients on this machine. For a Unix socket, this is an
-    /// `http+unix` URL, which [`Http::new`](crate::transport::http::Http::new) accepts.
-    pub fn url(&self) -> String {
-        let Some(mut address) = self.local_addr() else {
+    fn url(&self) -> String {
+        let Some(mut address) = self.listener.local_addr() else {
             let socket = self.listener.socket_path().unwrap_or_else(|| Path::new(""));
             return unix_url::written(socket, &self.path);
         };
@@ -147,17 +162,42 @@ impl HttpServer {
         }
         format!("http://{address}{}", self.path)
     }
+}
+
+impl Reachable for Listening {
+    fn endpoint(&self) -> Option<Endpoint> {
+        let is_open = !*self.closed.lock();
+        is_open.then(|| Endpoint::Http {
+            url: self.url(),
+            connections: self.listener.stats().connections,
+            sessions: self.service.sessions(),
+        })
+    }
+}
+
+impl HttpServer {
+    /// Returns the address on which the server listens. If port 0 was requested, the address has
+    /// the port that the system chose. Returns `None` for a Unix socket.
+    pub fn local_addr(&self) -> Option<SocketAddr> {
+        self.0.listener.local_addr()
+    }
+
+    /// Returns the URL of the endpoint, for clients on this machine. For a Unix socket, this is an
+    /// `http+unix` URL, which [`Http::new`](crate::transport::http::Http::new) accepts.
+    pub fn url(&self) -> String {
+        self.0.url()
+    }
 
     /// Returns the listener's current load, and counters of refused requests.
     pub fn stats(&self) -> HttpStats {
-        let mut stats = self.listener.stats();
-        stats.displaced_sessions = self.service.displaced_sessions();
+        let mut stats = self.0.listener.stats();
+        stats.displaced_sessions = self.0.service.displaced_sessions();
         stats
     }
 
     /// Returns the number of open sessions of legacy clients.
     pub fn sessions(&self) -> usize {
-        self.service.sessions()
+        self.0.service.sessions()
     }
 
     /// Lets the [health page](HttpOptions::health) answer with status 503 from now on. Everything
@@ -166,14 +206,14 @@ impl HttpServer {
     /// Call it some time before [`close`](Self::close), which stops accepting connections at once:
     /// a load balancer then sends no new requests.
     pub fn fail_health(&self) {
-        self.service.fail_health();
+        self.0.service.fail_health();
     }
 
     /// Blocks until another thread has closed the server.
     pub fn wait(&self) {
-        let mut closed = self.closed.lock();
+        let mut closed = self.0.closed.lock();
         while !*closed {
-            closed = self.has_closed.wait(closed);
+            closed = self.0.has_closed.wait(closed);
         }
     }
 
@@ -187,12 +227,12 @@ impl HttpServer {
     /// Blocks for at most the drain time and a few seconds. A handler that has not returned
     /// continues to occupy its thread, but nothing else.
     pub fn close(&self) {
-        self.service.end_streams();
-        self.listener.drain(self.drain);
-        self.service.close();
-        self.listener.shutdown(FAREWELL);
-        *self.closed.lock() = true;
-        self.has_closed.notify_all();
+        self.0.service.end_streams();
+        self.0.listener.drain(self.0.drain);
+        self.0.service.close();
+        self.0.listener.shutdown(FAREWELL);
+        *self.0.closed.lock() = true;
+        self.0.has_closed.notify_all();
     }
 }
 
@@ -202,4 +242,8 @@ impl Drop for HttpServer {
     }
 }
 
-debug_fields!(HttpServer, server, url = |it| it.url());
+debug_fields!(
+    HttpServer,
+    server = |it| it.0.server.clone(),
+    url = |it| it.url()
+);

@@ -37,6 +37,9 @@ int main()
         CHECK(mcplink::instances(name.c_str())->view().size() == 0);
         auto refused = server.publish("../up");
         CHECK(!refused && refused.error().status() == MCPLINK_E_INVALID);
+        auto state = server.state();
+        CHECK(state && (*state)["endpoints"].size() == 0);
+        CHECK((*state)["failures"][0]["address"].str() == "../up");
         CHECK(!mcplink::client::open(options));
     }
     /* The callable goes with the watcher. At the beginning it was called at least once. */
