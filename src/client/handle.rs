@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::connection::ServerDescription;
 use super::era::Era;
@@ -9,6 +10,7 @@ use super::supervisor::Supervisor;
 use crate::protocol::{Activity, Stats};
 use crate::schema::{Implementation, ProtocolVersion, ServerCapabilities};
 use crate::transport::RaisedLimit;
+use crate::transport::clock::after;
 
 /// A connected client; thread-safe.
 ///
@@ -119,6 +121,22 @@ impl Client {
     /// cancelled.
     pub fn close(&self) {
         self.0.supervisor.close();
+    }
+
+    /// Blocks until the handlers of all notifications received so far have returned, at most for
+    /// `timeout`. Returns false if the timeout has passed.
+    ///
+    /// Handlers of notifications run on a thread of the connection. So a call may return before the
+    /// handler of a log message that the server sent during the call. Call this function after the
+    /// call if the order matters. It then covers each notification that arrived before the response
+    /// on the same stream. Progress needs no such wait: see
+    /// [`CallOptions::on_progress`](super::CallOptions::on_progress).
+    ///
+    /// The handler of a notification must not call this function, because the function would wait
+    /// for that handler until the timeout.
+    pub fn wait_for_notifications(&self, timeout: Duration) -> bool {
+        let connection = self.0.supervisor.connection();
+        connection.peer.wait_for_notifications(after(timeout))
     }
 
     /// Accepts messages of the server of up to `bytes` bytes, until the returned guard is dropped.

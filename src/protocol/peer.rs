@@ -38,6 +38,12 @@ impl Peer {
         self.0.push_owed(Box::new(job));
     }
 
+    /// Blocks until the handlers of all notifications received so far have returned, or until the
+    /// deadline. Returns false if the deadline has passed.
+    pub(crate) fn wait_for_notifications(&self, deadline: Instant) -> bool {
+        self.0.engine().pool.wait_for_serial(deadline)
+    }
+
     /// Sends a notification.
     ///
     /// Blocks only if the peer does not read while

@@ -110,6 +110,8 @@ struct State<R, W> {
     queued: WorkQueue<W>,
     serial: VecDeque<Serial>,
     serial_busy: bool,
+    /// The number of serial callbacks that were queued so far.
+    serial_queued: u64,
     own: VecDeque<Job>,
     flush: bool,
     /// Whether the watchdog should request a flush when a tick has passed.
@@ -171,6 +173,7 @@ impl<R, W> WorkerPool<R, W> {
             queued,
             serial: VecDeque::new(),
             serial_busy: false,
+            serial_queued: 0,
             own: VecDeque::new(),
             flush: false,
             flush_soon: false,
@@ -448,7 +451,7 @@ impl<R, W> WorkerPool<R, W> {
         if state.serial.len() >= max || state.stopped {
             return Err(job);
         }
-        state.serial.push_back(Serial { job, owed: false });
+        state.queue_serial(job, false);
         Ok(self.call_for_worker(&mut state))
     }
 
@@ -459,7 +462,7 @@ impl<R, W> WorkerPool<R, W> {
         if state.stopped {
             return Err(job);
         }
-        state.serial.push_back(Serial { job, owed: true });
+        state.queue_serial(job, true);
         Ok(self.call_for_worker(&mut state))
     }
 
@@ -544,6 +547,7 @@ impl<R, W> WorkerPool<R, W> {
         drop(forgotten);
         self.work.notify_all();
         self.watch.notify_all();
+        self.quieter.notify_all();
         owed.into_iter().map(|serial| serial.job).collect()
     }
 
@@ -555,6 +559,13 @@ impl<R, W> WorkerPool<R, W> {
                 && state.queued.is_empty()
                 && state.serial.is_empty()
         })
+    }
+
+    /// Blocks until the serial callbacks that were queued before this call have returned or were
+    /// discarded, or until the deadline. Returns false if the deadline has passed.
+    pub(crate) fn wait_for_serial(&self, deadline: Instant) -> bool {
+        let queued = self.state.lock().serial_queued;
+        self.wait_for(deadline, |state| state.serial_ended() >= queued)
     }
 
     /// Blocks until at most `own` threads are left, or until the deadline. Returns false if the
@@ -612,6 +623,17 @@ impl<R, W> State<R, W> {
                 return channel.send(CallMessage::Wake);
             }
         }
+    }
+
+    fn queue_serial(&mut self, job: Job, owed: bool) {
+        self.serial.push_back(Serial { job, owed });
+        self.serial_queued += 1;
+    }
+
+    /// Returns the number of serial callbacks that have returned or were discarded.
+    fn serial_ended(&self) -> u64 {
+        let left = self.serial.len() + usize::from(self.serial_busy);
+        self.serial_queued - left as u64
     }
 
     fn can_run(&self, max_workers: usize) -> bool {

@@ -1,14 +1,14 @@
 //! What a client makes of the answers to its calls, and of their absence.
 
 use std::num::NonZeroU32;
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
 use mcplink::ErrorKind;
 use mcplink::client::CallOptions;
 use mcplink::client::Client;
 use mcplink::protocol::CancelToken;
-use mcplink::schema::{ProtocolVersion, Tool};
+use mcplink::schema::{LoggingLevel, ProtocolVersion, Tool};
 use mcplink::server::{Context, RateLimit, Server};
 use mcplink::transport::{Limits, memory};
 use serde_json::{Value, json};
@@ -447,4 +447,40 @@ fn servers_of_this_library_say_when_they_are_busy() {
         let error = error.expect("one call too many");
         assert!(error.is_retryable(), "{error}");
     }
+}
+
+#[test]
+fn the_handlers_of_log_messages_can_be_awaited() {
+    let logs = |_: Value, context: &Context| {
+        for number in 1..=3 {
+            context.log(LoggingLevel::Info, None, number);
+        }
+        "logged"
+    };
+    let server = Server::builder("logs", "1.0").logging(true);
+    let server = server.tool_with(Tool::new("logs"), logs).build().unwrap();
+    let (here, there) = memory::pair();
+    let _serving = server.open(there).unwrap();
+    let (proceed, may_proceed) = mpsc::channel();
+    let (sender, handled) = mpsc::channel();
+    let may_proceed = Mutex::new(may_proceed);
+    let client = Client::builder("test", "1.0").on_log_message(move |message| {
+        may_proceed.lock().unwrap().recv_timeout(LONG).unwrap();
+        sender.send(message.data.get().to_owned()).unwrap();
+    });
+    let client = client.connect(here).unwrap();
+    assert!(client.wait_for_notifications(Duration::ZERO));
+    let options = CallOptions::new().log_level(LoggingLevel::Info);
+    client.call_tool_with("logs", &json!({}), options).unwrap();
+    // The call has returned, and the handler of the first message still runs.
+    assert!(!client.wait_for_notifications(Duration::from_millis(1)));
+    for _ in 0..3 {
+        proceed.send(()).unwrap();
+    }
+    assert!(client.wait_for_notifications(LONG));
+    let texts: Vec<String> = handled.try_iter().collect();
+    assert_eq!(texts, ["1", "2", "3"]);
+    // Nothing is awaited when the connection is closed.
+    client.close();
+    assert!(client.wait_for_notifications(Duration::ZERO));
 }
