@@ -10,9 +10,15 @@
 //! The library runs a handler again when the client has answered input requests. The request to the
 //! server goes on meanwhile: its exchange waits, without the call, until the call arrives again. So
 //! all four pairs of eras work in one way.
+//!
+//! Log messages and progress for a call that is away are kept, and passed on when the call is back.
+//!
+//! **Invariant:** a call is answered after everything that its server sent before its answer was
+//! passed on. The library runs handlers of log messages on a thread of the connection, so the thread
+//! of the call waits for them ([`Proxy::run`](super::Proxy)) before it ends the exchange.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -31,6 +37,8 @@ const PATIENCE: Duration = Duration::from_secs(11 * 60);
 const LINGER: Duration = Duration::from_secs(60);
 /// How often the table is looked through for exchanges that are over.
 const SWEEP: Duration = Duration::from_secs(1);
+/// How many messages are kept for a call that is away. Then the oldest one is dropped.
+const MAX_KEPT: usize = 256;
 /// The key under which a call remembers its exchange.
 const KEY: &str = "exchange";
 
@@ -84,6 +92,9 @@ pub(super) fn error_for_client(server: &str, error: &Error) -> RpcError {
     }
 }
 
+/// Passes a log message or progress on to the client of a call.
+type Passing = Box<dyn FnOnce(&Context) + Send>;
+
 /// A call that runs at a server.
 pub(super) struct Exchange {
     pub(super) id: u64,
@@ -93,6 +104,9 @@ pub(super) struct Exchange {
     /// Cancels the request to the server.
     pub(super) cancel: CancelToken,
     state: Mutex<State>,
+    /// Whether the outcome has come. It is set after [`Entry::ended_at`], and under the lock of
+    /// `state`. It is also read without the lock, which a thread holds while it passes a message on.
+    is_over: AtomicBool,
     /// Notified, under the lock of `state`, when the call arrives and when a wait has to end.
     changed: Condvar,
     /// The number of input requests so far. The lock is held while one of them waits for its
@@ -105,9 +119,10 @@ struct State {
     call: Option<Call>,
     /// The outcome that came while the call was away.
     outcome: Option<Outcome>,
+    /// The messages that came while the call was away.
+    kept: VecDeque<Passing>,
     /// Passes a cancellation by the client on to `cancel`.
     on_cancel: Option<OnCancel>,
-    is_over: bool,
 }
 
 impl Exchange {
@@ -125,9 +140,10 @@ impl Exchange {
             state: Mutex::new(State {
                 call: Some(call),
                 outcome: None,
+                kept: VecDeque::new(),
                 on_cancel: None,
-                is_over: false,
             }),
+            is_over: AtomicBool::new(false),
             changed: Condvar::new(),
             asked: Mutex::new(0),
         });
@@ -154,6 +170,10 @@ impl Exchange {
     /// Puts the call back, or answers it if its outcome has come meanwhile.
     fn put(&self, call: Call) {
         let mut state = self.state();
+        // Under the lock, so that no later message is passed on first.
+        for pass_on in state.kept.drain(..) {
+            pass_on(call.context());
+        }
         match state.outcome.take() {
             Some(outcome) => {
                 drop(state);
@@ -169,7 +189,7 @@ impl Exchange {
     /// Answers the call, now or when it arrives again. Returns whether it was answered.
     fn finish(&self, outcome: Outcome) -> bool {
         let mut state = self.state();
-        state.is_over = true;
+        self.is_over.store(true, Ordering::Release);
         let call = state.call.take();
         let on_cancel = state.on_cancel.take();
         let left = match call {
@@ -198,7 +218,7 @@ impl Exchange {
         }
         let mut state = self.state();
         let call = state.call.take()?;
-        state.is_over = true;
+        self.is_over.store(true, Ordering::Release);
         let on_cancel = state.on_cancel.take();
         self.changed.notify_all();
         drop(state);
@@ -207,23 +227,37 @@ impl Exchange {
     }
 
     fn is_answered(&self) -> bool {
-        let state = self.state();
-        state.is_over && state.outcome.is_none()
+        self.is_over() && self.state().outcome.is_none()
     }
 
-    pub(super) fn progress(&self, progress: &Progress) {
-        if let Some(call) = &self.state().call {
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Acquire)
+    }
+
+    pub(super) fn progress(&self, progress: Progress) {
+        self.pass_on(move |context| {
             let message = progress.message.as_deref();
-            let context = call.context();
             context.progress(progress.progress, progress.total, message);
-        }
+        });
     }
 
-    /// Runs `use_it` with the context of the call, unless the call is away.
-    pub(super) fn with_context(&self, use_it: impl FnOnce(&Context)) {
-        if let Some(call) = &self.state().call {
-            use_it(call.context());
+    /// Runs `pass_on` with the context of the call: now, or when the call is back. Returns false if
+    /// the exchange is over.
+    pub(super) fn pass_on(&self, pass_on: impl FnOnce(&Context) + Send + 'static) -> bool {
+        let mut state = self.state();
+        if self.is_over() {
+            return false;
         }
+        match &state.call {
+            Some(call) => pass_on(call.context()),
+            None => {
+                if state.kept.len() >= MAX_KEPT {
+                    state.kept.pop_front();
+                }
+                state.kept.push_back(Box::new(pass_on));
+            }
+        }
+        true
     }
 
     /// Makes an input request to the client, and waits for its answer. Returns `None` if no answer
@@ -271,7 +305,7 @@ impl Exchange {
         let deadline = Instant::now() + PATIENCE;
         let mut state = self.state();
         let call = loop {
-            if state.is_over || withdrawn.is_triggered() || self.cancel.is_triggered() {
+            if self.is_over() || withdrawn.is_triggered() || self.cancel.is_triggered() {
                 break None;
             }
             if let Some(call) = state.call.take() {
@@ -413,29 +447,38 @@ impl Exchanges {
 
     /// Ends an exchange with its outcome. `is_settled` tells whether the server answered.
     pub(super) fn end(&self, exchange: &Exchange, outcome: Outcome, is_settled: bool) {
+        let lingers = self.note_end(exchange, is_settled);
         let is_answered = exchange.finish(outcome);
-        self.leave(exchange, is_answered, is_settled);
+        if is_answered && !lingers {
+            self.table().entries.remove(&exchange.id);
+        }
     }
 
-    /// Ends an exchange without an outcome. Returns its call, unless no other server can take it.
+    /// Ends an exchange without an outcome, because its server has refused the call. Returns its
+    /// call, unless no other server can take it.
     pub(super) fn withdraw(&self, exchange: &Exchange) -> Option<Call> {
+        self.note_end(exchange, true);
         let call = exchange.withdraw()?;
-        self.leave(exchange, true, true);
+        self.table().entries.remove(&exchange.id);
         Some(call)
     }
 
-    fn leave(&self, exchange: &Exchange, is_answered: bool, is_settled: bool) {
+    /// Records that the server has no more to do with the call. Returns whether the server may
+    /// still be at work for it.
+    ///
+    /// The record is made before the client gets its answer. The next call may arrive at once then,
+    /// and it has to be the only one at the server.
+    fn note_end(&self, exchange: &Exchange, is_settled: bool) -> bool {
         let now = Instant::now();
         // One client can only get the input requests of its own calls.
         let lingers = self.is_http && !is_settled;
         let mut table = self.table();
-        if is_answered && !lingers {
-            table.entries.remove(&exchange.id);
-        } else if let Some(entry) = table.entries.get_mut(&exchange.id) {
+        if let Some(entry) = table.entries.get_mut(&exchange.id) {
             entry.ended_at = Some(now);
             entry.lingers = lingers;
         }
         table.sweep(now);
+        lingers
     }
 
     /// Cancels the calls at a server.

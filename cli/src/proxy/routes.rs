@@ -27,6 +27,10 @@ use crate::print::note;
 /// too.
 const GUESS: Duration = Duration::from_secs(30);
 
+/// How long an answer of a server waits until the log messages that came before it are passed on.
+/// They take that long only if a client does not read.
+const PASSING_ON: Duration = Duration::from_secs(5);
+
 /// The part of a call's `_meta` that the server gets too.
 struct Passed {
     wants_progress: bool,
@@ -71,7 +75,7 @@ impl Passed {
         }
         if self.wants_progress {
             let exchange = Arc::clone(exchange);
-            options = options.on_progress(move |progress| exchange.progress(&progress));
+            options = options.on_progress(move |progress| exchange.progress(progress));
         }
         options
     }
@@ -291,7 +295,12 @@ impl Proxy {
                     Some(error) => Err(is_gone(&server.name, &error)),
                     None => {
                         link = Some(Arc::clone(&connection.link));
-                        Ok(send(&connection.client, &mut options))
+                        let sent = send(&connection.client, &mut options);
+                        // The client gets no message of a call that it has cancelled.
+                        if !exchange.cancel.is_triggered() {
+                            connection.client.wait_for_notifications(PASSING_ON);
+                        }
+                        Ok(sent)
                     }
                 },
             };
@@ -469,14 +478,20 @@ impl Proxy {
         let Some(server) = self.server.get() else {
             return;
         };
-        match self.exchanges.latest(upstream) {
-            Some(exchange) => exchange.with_context(|context| {
-                context.log(message.level.clone(), Some(&logger), &message.data);
-            }),
-            // It could be about the call of another client.
-            None if self.exchanges.is_http() => {}
+        // The latest call may end meanwhile.
+        while let Some(exchange) = self.exchanges.latest(upstream) {
+            let (message, logger) = (message.clone(), logger.clone());
+            let is_passed = exchange.pass_on(move |context| {
+                context.log(message.level, Some(&logger), &message.data);
+            });
+            if is_passed {
+                return;
+            }
+        }
+        // With several clients, it could be about the call of another client.
+        if !self.exchanges.is_http() {
             // A level that the specification does not define is the only error.
-            None => _ = server.log(message.level.clone(), Some(&logger), &message.data),
+            _ = server.log(message.level.clone(), Some(&logger), &message.data);
         }
     }
 

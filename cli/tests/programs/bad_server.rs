@@ -25,7 +25,7 @@ fn main() {
 }
 
 fn serve_stdio(fault: &str) {
-    let (mut is_first, mut has_roots) = (true, false);
+    let (mut is_first, mut has_roots, mut called) = (true, false, Value::Null);
     for line in std::io::stdin().lines() {
         let Ok(message) = serde_json::from_str::<Value>(&line.unwrap()) else {
             match fault {
@@ -40,6 +40,9 @@ fn serve_stdio(fault: &str) {
         is_first = false;
         if fault == "dies of large messages" && message.to_string().len() > 1 << 20 {
             std::process::exit(1);
+        }
+        if fault == "talks while it asks" && talk(&message, &mut called) {
+            continue;
         }
         if fault == "awaits roots" && message["method"] == "tools/call" {
             let content = json!([{ "type": "text", "text": format!("roots: {has_roots}") }]);
@@ -88,6 +91,40 @@ fn serve_stdio(fault: &str) {
     if fault == "stays" {
         thread::sleep(Duration::from_secs(60));
     }
+}
+
+/// Asks the client during a call, and sends log messages and progress before the answer has come.
+/// `called` is the call. Returns whether the message belongs to a call.
+fn talk(message: &Value, called: &mut Value) -> bool {
+    if message["method"] == "tools/call" {
+        *called = message.clone();
+        let form = json!({ "type": "object", "properties": {} });
+        let params = json!({ "message": "Go on?", "requestedSchema": form });
+        let ask = json!({ "jsonrpc": "2.0", "id": "ask", "method": "elicitation/create", "params": params });
+        println!("{ask}");
+        let token = &message["params"]["_meta"]["progressToken"];
+        for number in 1..=20 {
+            let params = json!({ "level": "info", "data": format!("word {number}") });
+            let log =
+                json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": params });
+            println!("{log}");
+            let params = json!({ "progressToken": token, "progress": number, "message": format!("word {number}") });
+            println!(
+                "{}",
+                json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": params })
+            );
+        }
+        return true;
+    }
+    let is_answer = message["id"] == "ask";
+    if is_answer {
+        let result = json!({ "content": [{ "type": "text", "text": "word" }] });
+        println!(
+            "{}",
+            json!({ "jsonrpc": "2.0", "id": called["id"], "result": result })
+        );
+    }
+    is_answer
 }
 
 fn error(id: &Value, code: i64) -> Value {

@@ -70,6 +70,18 @@ fn with_tools(builder: ServerBuilder, title: Arc<Mutex<String>>) -> ServerBuilde
             context.log(LoggingLevel::Warning, None, json!("it is hot"));
             Ok("logged".to_owned())
         })
+        .tool_with(
+            Tool::new("talk"),
+            |arguments: Value, context: &Context| -> Answer {
+                let word = arguments["word"].as_str().unwrap();
+                for number in 1..=arguments["count"].as_u64().unwrap() {
+                    let text = format!("{word} {number}");
+                    context.progress(number as f64, None, Some(&text));
+                    context.log(LoggingLevel::Info, None, json!(text));
+                }
+                Ok(word.to_owned())
+            },
+        )
         .tool_with(Tool::new("slow"), |_: Value, context: &Context| -> Answer {
             for step in 1..=36_000 {
                 context.progress(step.into(), None, None);

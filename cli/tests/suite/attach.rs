@@ -40,10 +40,14 @@ impl World {
         Program { child, said }
     }
 
-    pub(crate) fn attach(&self, words: &[&str], builder: ClientBuilder) -> Host {
+    /// Returns the transport of a host.
+    pub(crate) fn command(&self, words: &[&str]) -> Child {
         let child = Child::new(MCPLINK).arg("attach").args(words);
-        let client = builder.connect(child.env("XDG_RUNTIME_DIR", &self.0));
-        Host::new(client.unwrap())
+        child.env("XDG_RUNTIME_DIR", &self.0)
+    }
+
+    pub(crate) fn attach(&self, words: &[&str], builder: ClientBuilder) -> Host {
+        Host::new(builder.connect(self.command(words)).unwrap())
     }
 
     /// Runs another action.

@@ -27,6 +27,7 @@ mod proxied;
 mod proxy;
 mod proxy_clients;
 mod proxy_lists;
+mod proxy_order;
 mod recorded;
 mod runs;
 mod skills;

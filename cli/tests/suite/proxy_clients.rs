@@ -124,7 +124,7 @@ fn changes_of_roots_reach_a_legacy_server() {
 }
 
 /// The proxy over HTTP, and its URL.
-fn served(words: &[&str]) -> (Running, String) {
+pub(crate) fn served(words: &[&str]) -> (Running, String) {
     let mut command = program();
     command.args(["proxy", "--listen", "0"]).args(words);
     let mut running = Running::of(command);
