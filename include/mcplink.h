@@ -6548,11 +6548,18 @@ MCPLINK_API mcplink_str_t mcplink_listener_url(const mcplink_listener_t *listene
 MCPLINK_API size_t mcplink_listener_sessions(const mcplink_listener_t *listener);
 
 /**
- * Lets the health page of a listener answer with status 503 from now on. Everything else is
- * served as before. Call it some time before mcplink_listener_close, which stops accepting
- * connections at once. A load balancer then sends no new requests.
+ * Moves the clients of a listener to other replicas; then call mcplink_listener_close. The
+ * health page answers with status 503 from now on, so a load balancer sends no new requests.
+ * The open subscriptions/listen streams end one after the other, each with its result, so that
+ * their clients do not reconnect all at once. Everything else is served as before. Sessions of
+ * clients of revisions before 2026-07-28 end when the listener is closed.
+ *
+ * @param milliseconds how long the listener drains: several times as long as the interval at which
+ * the load balancer requests the health page.
+ * @return MCPLINK_OK.
+ * @note Blocks: for this time, or until another thread closes the listener.
  */
-MCPLINK_API mcplink_status_t mcplink_listener_fail_health(mcplink_listener_t *listener);
+MCPLINK_API mcplink_status_t mcplink_listener_drain(mcplink_listener_t *listener, uint32_t milliseconds);
 
 /**
  * Closes a listener: it accepts no more requests, calls in flight may continue for the drain
@@ -6660,7 +6667,7 @@ MCPLINK_API mcplink_status_t mcplink_http_options_set_old_paths(mcplink_http_opt
  * none.
  *
  * The page answers GET and HEAD with status 200, and with 503 once the server is closing or
- * mcplink_listener_fail_health was called. It needs neither a session nor credentials. The
+ * mcplink_listener_drain was called. It needs neither a session nor credentials. The
  * field Host must have an allowed name or an IP address. A listener or endpoint is refused if
  * the path is that of the endpoint, of its metadata or of a page.
  *

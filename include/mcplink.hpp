@@ -3048,7 +3048,7 @@ public:
     {
         return note(mcplink_http_options_set_old_paths(get(), stream, post), "http_options::old_paths was refused");
     }
-    /* Answers 503 once the server is closing, or listener::fail_health was called. */
+    /* Answers 503 once the server is closing, or listener::drain was called. */
     http_options &health(const char *path) noexcept { return note(mcplink_http_options_set_health(get(), path), "http_options::health was refused"); }
     /* A static page. cache_control: nullptr for "no-cache". */
     http_options &page(const char *path, const char *media_type, std::string_view body, const char *cache_control = nullptr) noexcept
@@ -3140,8 +3140,9 @@ public:
     std::uint16_t port() const noexcept { return mcplink_listener_port(get()); }
     std::string_view url() const noexcept { return detail::view(mcplink_listener_url(get())); }
     std::size_t sessions() const noexcept { return mcplink_listener_sessions(get()); }
-    /* The health page answers 503 from now on; everything else is served as before. */
-    result<void> fail_health() { return detail::told(mcplink_listener_fail_health(get())); }
+    /* Moves clients to other replicas, before close(): see mcplink_listener_drain. Blocks for the
+       span. */
+    result<void> drain(milliseconds span) { return detail::told(mcplink_listener_drain(get(), detail::count(span))); }
     result<void> close() { return detail::told(mcplink_listener_close(get())); }
     mcplink_listener_t *get() const noexcept { return owned_.get(); }
 

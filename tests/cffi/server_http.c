@@ -147,7 +147,7 @@ static void listens(mcplink_server_t *server)
     CHECK(strstr(get(port, "/page"), "\r\nCache-Control: no-store\r\n") != NULL && strstr(get(port, "/page"), "\r\n\r\na page") != NULL);
     CHECK(strstr(get(port, "/empty"), "\r\nCache-Control: no-cache\r\n") != NULL);
     CHECK(strstr(get(port, "/healthz"), "HTTP/1.1 200") != NULL);
-    CHECK(mcplink_listener_fail_health(listener) == MCPLINK_OK && mcplink_listener_fail_health(NULL) == MCPLINK_E_INVALID);
+    CHECK(mcplink_listener_drain(listener, 0) == MCPLINK_OK && mcplink_listener_drain(NULL, 0) == MCPLINK_E_INVALID);
     CHECK(strstr(get(port, "/healthz"), "HTTP/1.1 503") != NULL);
     CHECK(mcplink_listener_sessions(listener) == 0);
     CHECK_STATUS(mcplink_server_stats(server, &doc, &err), MCPLINK_OK, err);

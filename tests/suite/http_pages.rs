@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 
 use mcplink::ErrorKind;
 use mcplink::schema::Tool;
@@ -153,7 +154,7 @@ fn the_health_page_tells_who_still_serves() {
     }
     assert_eq!(ask(address, "GET /healthz", &[]).body, "ok\n");
     // Nothing else has changed, so calls are still served.
-    server.fail_health();
+    server.drain(Duration::ZERO);
     let leaving = ask(address, "GET /healthz", &[]);
     assert_eq!((leaving.status, &*leaving.body), (503, "closing\n"));
     assert_eq!(ask(address, "GET /robots.txt", &[]).status, 200);

@@ -442,6 +442,80 @@ fn the_state_of_a_server_names_its_listeners_and_the_failed_ones() {
     assert_eq!(failures[15].address, "no address 19");
 }
 
+/// Opens a stream that reports changes of the list of tools.
+fn listening_for_tools(server: &HttpServer) -> Socket {
+    let mut stream = Socket::open(server);
+    stream.modern(
+        "subscriptions/listen",
+        json!({"notifications": {"toolsListChanged": true}}),
+    );
+    assert_eq!(stream.head().status, 200);
+    assert!(stream.piece().contains("acknowledged"));
+    stream
+}
+
+/// Reads a stream to its end: the result of its request is its last message.
+fn read_result(stream: &mut Socket) {
+    let last = stream.piece();
+    assert!(last.contains("resultType"), "{last}");
+    assert_eq!(stream.piece(), "");
+}
+
+#[test]
+fn draining_ends_streams_one_after_the_other_and_serves_on() {
+    let server = echo();
+    let options = HttpOptions::new().health("/healthz");
+    let listening = server.listen_http("127.0.0.1:0", options).unwrap();
+    let mut idle = Socket::open(&listening);
+    idle.modern("tools/list", json!({}));
+    assert_eq!(idle.message().0.field("Connection"), None);
+    let mut streams: Vec<_> = (0..3).map(|_| listening_for_tools(&listening)).collect();
+    thread::scope(|scope| {
+        // The second stream would end after twenty minutes.
+        let draining = scope.spawn(|| listening.drain(Duration::from_secs(3600)));
+        read_result(&mut streams[0]);
+        let mut probe = Socket::open(&listening);
+        let host = listening.local_addr().unwrap();
+        let text = format!("GET /healthz HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        probe.stream.get_mut().write_all(text.as_bytes()).unwrap();
+        assert_eq!(probe.head().status, 503);
+        // A request is served on a new connection and on an old one. It is the last one of both.
+        for mut socket in [idle, Socket::open(&listening)] {
+            socket.modern("tools/list", json!({}));
+            let (head, message) = socket.message();
+            assert!(message["result"]["tools"].is_array(), "{message}");
+            assert_eq!(head.field("Connection"), Some("close"));
+            assert!(socket.is_over());
+        }
+        let mut late = listening_for_tools(&listening);
+        let new = |_: Value, _: &Context| "";
+        server.add_tool(Tool::new("new"), new).unwrap();
+        for stream in streams[1..].iter_mut().chain([&mut late]) {
+            assert!(stream.piece().contains("tools/list_changed"));
+        }
+        listening.close();
+        draining.join().unwrap();
+        for stream in streams[1..].iter_mut().chain([&mut late]) {
+            read_result(stream);
+        }
+    });
+}
+
+#[test]
+fn a_drained_server_has_no_streams_left() {
+    let listening = listen(&echo());
+    let mut streams: Vec<_> = (0..20).map(|_| listening_for_tools(&listening)).collect();
+    // A client that is gone is no reason to wait.
+    drop(streams.pop());
+    listening.drain(Duration::from_millis(100));
+    for stream in &mut streams {
+        read_result(stream);
+    }
+    listening.drain(Duration::ZERO);
+    listening.close();
+    listening.drain(Duration::MAX);
+}
+
 // 6.2
 #[test]
 fn a_handler_may_close_its_server() {

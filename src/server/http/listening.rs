@@ -200,13 +200,19 @@ impl HttpServer {
         self.0.service.sessions()
     }
 
-    /// Lets the [health page](HttpOptions::health) answer with status 503 from now on. Everything
-    /// else is served as before.
+    /// Moves clients to other replicas; then call [`close`](Self::close).
     ///
-    /// Call it some time before [`close`](Self::close), which stops accepting connections at once:
-    /// a load balancer then sends no new requests.
-    pub fn fail_health(&self) {
-        self.0.service.fail_health();
+    /// The [health page](HttpOptions::health) answers with status 503 from now on, so a load
+    /// balancer sends no new requests. The open `subscriptions/listen` streams end one after the
+    /// other over `span`, each with its result, so that their clients do not reconnect all at once.
+    /// Each connection closes after its next response. Everything else is served as before.
+    /// Sessions of legacy clients belong to this process, and end when the server is closed.
+    ///
+    /// Blocks for `span`, or until another thread closes the server. `span` should be several times
+    /// as long as the interval at which the load balancer requests the health page.
+    pub fn drain(&self, span: Duration) {
+        self.0.listener.end_keep_alive();
+        self.0.service.drain(span);
     }
 
     /// Blocks until another thread has closed the server.

@@ -292,7 +292,7 @@ impl HttpOptions {
     /// `/healthz`. By default there is none.
     ///
     /// The page answers GET and HEAD with status 200, and with 503 as soon as the server is closing
-    /// or [`fail_health`](super::HttpServer::fail_health) was called. It needs neither a session
+    /// or [`drain`](super::HttpServer::drain) was called. It needs neither a session
     /// nor credentials. Its `Host` must be allowed ([`allowed_hosts`](Self::allowed_hosts)) or be
     /// an IP address, which probes use.
     pub fn health(mut self, path: impl Into<String>) -> Self {

@@ -8,7 +8,7 @@ mod streams;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use self::header::{Version, header_version, names_no_revision, session_id};
 use super::super::Server;
@@ -33,7 +33,7 @@ use crate::error::{ErrorCode, Result, RpcError};
 use crate::jsonrpc::{Form, Malformed, Message, Parsed, Request, asks_for_more_than};
 use crate::protocol::incident::Incident;
 use crate::protocol::principal::Principal;
-use crate::protocol::{Connection, LogLevel, Origin, ResponseSink, tell};
+use crate::protocol::{CancelToken, Connection, LogLevel, Origin, ResponseSink, tell};
 use crate::schema::{ProtocolVersion, method};
 use crate::server::debug_fields::debug_fields;
 use crate::transport::http::event::EVENT_STREAM;
@@ -75,10 +75,12 @@ pub(super) struct Served {
     pub(super) verified: Verified,
     challenger: Arc<Challenger>,
     closing: AtomicBool,
+    /// Is cancelled when the service begins to close.
+    end_drain: CancelToken,
     /// The path and the page of the server card.
     card: Option<(String, HttpPage)>,
     /// Whether the health page tells load balancers to send no requests, before the server closes.
-    is_leaving: AtomicBool,
+    is_draining: AtomicBool,
 }
 
 /// The outcome of a request. If the request is refused, the caller must write the refusal.
@@ -145,7 +147,8 @@ impl HttpService {
             modern,
             modern_clients,
             closing: AtomicBool::new(false),
-            is_leaving: AtomicBool::new(false),
+            end_drain: CancelToken::new(),
+            is_draining: AtomicBool::new(false),
             card: served_card(inner, &options),
             sessionless: sessionless.collect(),
             sessions: Arc::new(Sessions::new(&options)),
@@ -155,10 +158,12 @@ impl HttpService {
         }))
     }
 
-    /// Lets the [health page](HttpOptions::health) answer with status 503 from now on. Everything
-    /// else is served as before.
-    pub fn fail_health(&self) {
-        self.0.is_leaving.store(true, Ordering::SeqCst);
+    /// Moves clients to other replicas, before [`close`](Self::close). See
+    /// [`HttpServer::drain`](super::HttpServer::drain).
+    pub fn drain(&self, span: Duration) {
+        self.0.is_draining.store(true, Ordering::SeqCst);
+        let subscribers = &self.0.modern_clients.subscribers;
+        subscribers.end_streams_over(span, &self.0.end_drain);
     }
 
     /// Returns the number of open sessions of legacy clients.
@@ -175,6 +180,7 @@ impl HttpService {
     /// requests are refused, and active ones continue.
     pub(super) fn end_streams(&self) {
         self.0.closing.store(true, Ordering::SeqCst);
+        self.0.end_drain.cancel();
         self.0.modern_clients.end_streams();
         self.0.sessions.end_streams();
     }

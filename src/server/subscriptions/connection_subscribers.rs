@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use super::fanout::Fanout;
 use super::subscriber::Subscriber;
-use crate::protocol::{Peer, Source};
+use crate::protocol::{CancelToken, Peer, Source};
 use crate::schema::ServerCapabilities;
 use crate::server::conversation::Conversation;
 use crate::server::memory_budget::Reservation;
@@ -194,6 +195,25 @@ impl ConnectionSubscribers {
         );
     }
 
+    /// Ends the streams that are open at present one after the other over `span`, the oldest first,
+    /// each with the result of its request. Blocks for `span`, or until `stop` is cancelled.
+    pub(in crate::server) fn end_streams_over(&self, span: Duration, stop: &CancelToken) {
+        let begin = Instant::now();
+        let state = self.state.lock();
+        let streams = state.streams.iter().flat_map(|streams| streams.keys());
+        let streams: Vec<u64> = streams.copied().collect();
+        drop(state);
+        let step = span / u32::try_from(streams.len().max(1)).unwrap_or(u32::MAX);
+        for (index, number) in (0..).zip(streams) {
+            if stop.wait(step.saturating_mul(index).saturating_sub(begin.elapsed())) {
+                return;
+            }
+            self.fanout.catch_up();
+            self.end_stream(number);
+        }
+        stop.wait(span.saturating_sub(begin.elapsed()));
+    }
+
     pub(super) fn end_all(&self, subscribers: impl Iterator<Item = Arc<Subscriber>>) {
         for subscriber in subscribers {
             // The weight is released first. So a client that has read the end can open another
@@ -203,7 +223,7 @@ impl ConnectionSubscribers {
         }
     }
 
-    /// Ends a stream on which notifications can't be sent any more.
+    /// Ends a stream with the result of its request, if the stream is still open.
     pub(super) fn end_stream(&self, number: u64) {
         let stream = self.state.lock().remove_stream(number);
         self.end_all(stream.into_iter());

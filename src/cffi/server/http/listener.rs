@@ -2,6 +2,7 @@
 
 use std::ffi::c_char;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -154,11 +155,20 @@ pub unsafe extern "C" fn mcplink_listener_sessions(listener: *const mcplink_list
 actions! {
     entering(listener: mcplink_listener_t);
 
-    /// Lets the health page of a listener answer with status 503 from now on. Everything else is
-    /// served as before. Call it some time before mcplink_listener_close, which stops accepting
-    /// connections at once. A load balancer then sends no new requests.
-    fn mcplink_listener_fail_health() {
-        listener.listener.fail_health();
+    /// Moves the clients of a listener to other replicas; then call mcplink_listener_close. The
+    /// health page answers with status 503 from now on, so a load balancer sends no new requests.
+    /// The open subscriptions/listen streams end one after the other, each with its result, so that
+    /// their clients do not reconnect all at once. Everything else is served as before. Sessions of
+    /// clients of revisions before 2026-07-28 end when the listener is closed.
+    ///
+    /// milliseconds: how long the listener drains: several times as long as the interval at which
+    /// the load balancer requests the health page.
+    /// Returns: MCPLINK_OK.
+    /// Blocks: for this time, or until another thread closes the listener.
+    fn mcplink_listener_drain(milliseconds: u32) {
+        listener
+            .listener
+            .drain(Duration::from_millis(milliseconds.into()));
     }
 
     /// Closes a listener: it accepts no more requests, calls in flight may continue for the drain

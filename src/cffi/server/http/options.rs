@@ -262,7 +262,7 @@ actions! {
     /// none.
     ///
     /// The page answers GET and HEAD with status 200, and with 503 once the server is closing or
-    /// mcplink_listener_fail_health was called. It needs neither a session nor credentials. The
+    /// mcplink_listener_drain was called. It needs neither a session nor credentials. The
     /// field Host must have an allowed name or an IP address. A listener or endpoint is refused if
     /// the path is that of the endpoint, of its metadata or of a page.
     ///

@@ -99,7 +99,7 @@ impl Served {
         if let Err(refusal) = self.check_host(request, guard::check_probe) {
             return refusal;
         }
-        let flags = [&self.closing, &self.is_leaving];
+        let flags = [&self.closing, &self.is_draining];
         let is_healthy = !flags.iter().any(|flag| flag.load(Ordering::SeqCst));
         pages::health(request, is_healthy)
     }

@@ -279,6 +279,12 @@ impl HttpListener {
         self.shutdown(Duration::ZERO);
     }
 
+    /// Closes each connection after its next response, from now on. So a client, such as a proxy,
+    /// does not send a request on a connection that the listener closes meanwhile.
+    pub(crate) fn end_keep_alive(&self) {
+        self.shared.keeps_alive.store(false, Ordering::Relaxed);
+    }
+
     /// Begins to close: accepts no more connections and closes idle connections at once.
     ///
     /// Blocks until no request is in flight or `drain` has passed. No request is aborted. The

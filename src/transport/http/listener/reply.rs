@@ -94,7 +94,7 @@ impl Reply {
 impl ResponseWriter for Reply {
     fn respond(&mut self, head: &ResponseHead, body: &[u8]) -> Result<()> {
         self.expect_nothing_sent()?;
-        self.keeps_alive &= !self.conn.is_closing();
+        self.keeps_alive &= self.conn.keeps_alive();
         let text = wire::head(head, Length::Known(body.len()), self.after())?;
         self.phase = Phase::Over;
         let body = match self.delimiter(head.status) {
@@ -107,7 +107,7 @@ impl ResponseWriter for Reply {
     fn begin(&mut self, head: &ResponseHead, first: &[u8]) -> Result<()> {
         self.expect_nothing_sent()?;
         let delimiter = self.delimiter(head.status);
-        self.keeps_alive &= !self.conn.is_closing() && delimiter != Delimiter::End;
+        self.keeps_alive &= self.conn.keeps_alive() && delimiter != Delimiter::End;
         let length = match self.is_http10 {
             true => Length::UntilTheEnd,
             false => Length::Chunked,

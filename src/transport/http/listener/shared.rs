@@ -50,6 +50,9 @@ pub(super) struct Shared<C> {
     /// work after each wait. So added work never waits while the poller sleeps (no lost wakeup).
     /// While this lock is held, no other lock is taken.
     errands: Mutex<Errands>,
+    /// Whether connections may serve a further request. Set to false some time before the listener
+    /// closes. Then each response has `Connection: close`. It orders no other memory accesses.
+    pub(super) keeps_alive: AtomicBool,
     /// Whether the listener is closing. `deadline` is set before the flag, so a thread that reads
     /// `true` finds a deadline in that field.
     closing: AtomicBool,
@@ -121,6 +124,7 @@ impl<C> Shared<C> {
             table: Table::new(max, limits.part_of(max), limits.reserve_of(max)),
             limits,
             errands: Mutex::default(),
+            keeps_alive: AtomicBool::new(true),
             closing: AtomicBool::new(false),
             deadline: Mutex::default(),
             ended: Mutex::new(false),

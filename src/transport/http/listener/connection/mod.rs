@@ -317,8 +317,9 @@ impl Connection {
         self.elsewhere.as_deref().copied().or(self.shared.local)
     }
 
-    pub(super) fn is_closing(&self) -> bool {
-        self.shared.is_closing()
+    /// Whether the listener allows a further request after this one.
+    pub(super) fn keeps_alive(&self) -> bool {
+        !self.shared.is_closing() && self.shared.keeps_alive.load(Ordering::Relaxed)
     }
 
     fn gone_error(&self) -> Error {
