@@ -129,6 +129,7 @@ mod header {
                 "server/settings.rs",
                 "server/limits.rs",
                 "server/state_store.rs",
+                "server/event_bus.rs",
                 "server/guard.rs",
                 "server/events.rs",
             ],

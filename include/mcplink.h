@@ -4996,6 +4996,47 @@ mcplink_status_t mcplink_server_options_set_state_store(mcplink_server_options_t
                                                         mcplink_destroy_fn destroy);
 
 /**
+ * Passes an event to the other processes of a server. There, the host calls mcplink_server_deliver
+ * with the event. An event is a short text, which only servers of this library read.
+ *
+ * The function runs on the thread that makes the change, also with a pump, and on several threads
+ * at once. So it should only queue the event, and never wait for the network.
+ *
+ * @param event the event; valid until the callback returns.
+ * @return MCPLINK_OK. Any other status means that the other processes will not get the event,
+ * which the server logs. The host should call mcplink_server_deliver with NULL there as soon as it
+ * can reach them.
+ */
+typedef mcplink_status_t (*mcplink_event_publish_fn)(void *user, mcplink_str_t event);
+
+/**
+ * Sets the function by which a server tells its other processes of changes: updates of
+ * resources, and changes of lists. All processes are expected to offer the same lists. Default:
+ * none, so only the clients of this process are notified of its changes.
+ *
+ * @param callback see mcplink_event_publish_fn. NULL is refused.
+ * @param user,destroy passed to callback; destroy runs when the function is replaced, or when the
+ * options and all servers made with them are freed.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_set_event_bus(mcplink_server_options_t *options,
+                                                      mcplink_event_publish_fn callback,
+                                                      void *user,
+                                                      mcplink_destroy_fn destroy);
+
+/**
+ * Takes an event that another process of this server has published with the function of
+ * mcplink_server_options_set_event_bus, and notifies the clients. The function only queues, so
+ * it may be called from any thread. An event that is delivered twice causes one needless
+ * notification.
+ *
+ * @param event the event. NULL when events may have been lost, for example because a connection was
+ * broken: then each client is told that everything it has subscribed to has changed.
+ * @return MCPLINK_OK.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_deliver(mcplink_server_t *server, const char *event);
+
+/**
  * Limits how many requests a caller may make in a period, so that no caller crowds out the
  * others. A caller is a principal, on all its connections together. Without a principal it is
  * a connection, and over HTTP a session or a network address. A request beyond the limit is

@@ -1041,6 +1041,10 @@ template <class F> mcplink_status_t called(F &callable, const void *data, std::s
 {
     return give(signature, callable(std::string_view(static_cast<const char *>(data), size)));
 }
+template <class F> mcplink_status_t called(F &callable, mcplink_str_t event)
+{
+    return callable(view(event)) ? MCPLINK_OK : MCPLINK_E_USER;
+}
 template <class F> mcplink_status_t called(F &callable, mcplink_str_t client, mcplink_str_t id, std::uint64_t lifetime, bool *is_first)
 {
     const std::optional<bool> answer = callable(view(client), view(id), milliseconds(static_cast<milliseconds::rep>(lifetime)));
@@ -2795,6 +2799,13 @@ public:
         return with<mcplink_state_claim_fn>("server_options::state_store was refused: the callable is empty",
                                             mcplink_server_options_set_state_store, std::move(callback));
     }
+    /* callback(std::string_view event) passes an event to the other processes of the server, where
+       server::deliver takes it. It returns whether it could. See mcplink_event_publish_fn. */
+    template <class F> server_options &event_bus(F callback)
+    {
+        return with<mcplink_event_publish_fn>("server_options::event_bus was refused: the callable is empty",
+                                              mcplink_server_options_set_event_bus, std::move(callback));
+    }
     server_options &logging(bool logging = true) noexcept
     {
         return note(mcplink_server_options_set_logging(get(), logging), "server_options::logging was refused");
@@ -3312,6 +3323,8 @@ public:
     {
         return detail::told(mcplink_server_log(get(), level, logger, json.data(), json.size()));
     }
+    /* Takes an event of another process; nullptr when events may have been lost. */
+    result<void> deliver(const char *event) { return detail::told(mcplink_server_deliver(get(), event)); }
     /* Where clients reach the server, and why an address could not be opened: see
        mcplink_server_state. */
     result<json> state() const { return detail::shown(get(), mcplink_server_state); }

@@ -17,6 +17,7 @@ use std::time::Duration;
 use super::Server;
 use super::conversation::CallServices;
 use super::debug_fields::debug_fields;
+use super::event_bus::EventBus;
 use super::events::{ServerEvent, SessionEvent};
 use super::guard::Guard;
 use super::inner::{Declared, Inner};
@@ -67,6 +68,7 @@ pub struct ServerBuilder {
     tools: Vec<NewTool>,
     /// Steps that need all settings. [`build`](Self::build) runs them in order.
     finishing: Vec<Finish>,
+    event_bus: Option<Arc<dyn EventBus>>,
     fault: Option<Error>,
 }
 
@@ -97,6 +99,7 @@ impl ServerBuilder {
             resource_updates: true,
             list_changes: true,
             subscriptions: Default::default(),
+            event_delivery: None,
             subscribed: Default::default(),
             page_size: None,
             hints: HashMap::new(),
@@ -123,6 +126,7 @@ impl ServerBuilder {
             inner,
             tools: Vec::new(),
             finishing: Vec::new(),
+            event_bus: None,
             fault,
         }
     }
@@ -270,6 +274,21 @@ impl ServerBuilder {
     /// ```
     pub fn state_store(mut self, store: impl StateStore + 'static) -> Self {
         self.services().state_store = Some(Arc::new(store));
+        self
+    }
+
+    /// Sets the bus by which the processes of this server tell each other of changes. Defaults to no
+    /// bus: then only the clients of this process are notified of its changes.
+    ///
+    /// Shared are [`resource_updated`](Server::resource_updated) and the changes of lists. All
+    /// processes are expected to offer the same lists, so a change in one of them is announced to
+    /// the clients of all. Log messages and tasks are not shared.
+    ///
+    /// # Examples
+    ///
+    /// See [`MemoryEventBus`](super::MemoryEventBus).
+    pub fn event_bus(mut self, bus: impl EventBus + 'static) -> Self {
+        self.event_bus = Some(Arc::new(bus));
         self
     }
 
@@ -551,6 +570,11 @@ impl ServerBuilder {
             finish(&mut inner)?;
         }
         inner.check_requirements()?;
+        // Last, because what was added so far is no change.
+        if let Some(bus) = self.event_bus {
+            let delivery = inner.subscriptions.connect(bus, inner.log.clone())?;
+            inner.event_delivery = Some(delivery);
+        }
         Ok(Server(Arc::new(inner)))
     }
 

@@ -57,6 +57,8 @@ pub(super) struct Inner {
     pub(super) resource_updates: bool,
     pub(super) list_changes: bool,
     pub(super) subscriptions: Arc<Subscriptions>,
+    /// Ends the delivery of other processes' events when it is dropped. `None` without a bus.
+    pub(super) event_delivery: Option<Box<dyn Send + Sync>>,
     /// The memory budget of the URIs that legacy clients have subscribed to.
     pub(super) subscribed: MemoryBudget,
     pub(super) page_size: Option<NonZeroUsize>,

@@ -31,6 +31,7 @@ mod derived;
 mod dispatch;
 mod endpoints;
 mod error_map;
+mod event_bus;
 mod events;
 mod folder;
 mod forms;
@@ -84,6 +85,8 @@ pub use self::context::Context;
 use self::debug_fields::debug_fields;
 pub use self::endpoints::{Endpoint, EndpointFailure, ServerState};
 pub use self::error_map::HandlerError;
+use self::event_bus::Change;
+pub use self::event_bus::{Deliver, EventBus, MemoryEventBus};
 pub use self::events::{ServerEvent, ServerEventKind, Session, SessionEvent, SessionTransport};
 pub use self::folder::Folder;
 pub use self::forms::Elicited;
@@ -101,7 +104,6 @@ pub use self::resources::{Cached, ResourceCall, ResourceOutput, ResourceRead};
 pub use self::session_state::ClientContext;
 pub use self::state::StateKey;
 pub use self::store::{MemoryStateStore, StateStore};
-use self::subscriptions::Event;
 pub use self::tasks::TaskOptions;
 use self::tools::NewTool;
 use crate::error::{Error, ErrorKind, Result};
@@ -197,13 +199,13 @@ impl Server {
 
     /// Removes a tool and returns whether it existed. Running calls of the tool continue.
     pub fn remove_tool(&self, name: &str) -> bool {
-        self.after_removal(self.0.tools.remove(name), Event::ToolsChanged)
+        self.after_removal(self.0.tools.remove(name), Change::Tools)
     }
 
     /// Notifies the clients of a list that an entry was removed, if there was one.
-    fn after_removal(&self, is_removed: bool, event: Event<'_>) -> bool {
+    fn after_removal(&self, is_removed: bool, change: Change<'_>) -> bool {
         if is_removed {
-            self.0.subscriptions.publish(event);
+            self.0.subscriptions.publish(change);
         }
         is_removed
     }
@@ -257,7 +259,7 @@ impl Server {
 
     /// Removes a resource and returns whether it existed.
     pub fn remove_resource(&self, uri: &str) -> bool {
-        self.after_removal(self.0.resources.remove(uri), Event::ResourcesChanged)
+        self.after_removal(self.0.resources.remove(uri), Change::Resources)
     }
 
     /// Adds resources whose URIs follow a template. See [`ServerBuilder::template`].
@@ -291,7 +293,7 @@ impl Server {
     /// Removes a template and returns whether it existed.
     pub fn remove_template(&self, uri_template: &str) -> bool {
         let is_removed = self.0.templates.remove(uri_template);
-        self.after_removal(is_removed, Event::ResourcesChanged)
+        self.after_removal(is_removed, Change::Resources)
     }
 
     /// Adds a prompt while the server runs. The arguments are derived from the struct `A`, unless
@@ -348,7 +350,7 @@ impl Server {
 
     /// Removes a prompt and returns whether it existed.
     pub fn remove_prompt(&self, name: &str) -> bool {
-        self.after_removal(self.0.prompts.remove(name), Event::PromptsChanged)
+        self.after_removal(self.0.prompts.remove(name), Change::Prompts)
     }
 
     /// Adds a completer. See [`ServerBuilder::completer`].
@@ -412,7 +414,13 @@ impl Server {
     /// called from any thread. A change after a pause is sent at once. Changes in quick succession
     /// are merged, and are sent at most every 10 ms.
     pub fn resource_updated(&self, uri: &str) {
-        self.0.subscriptions.publish(Event::Updated(uri));
+        self.0.subscriptions.publish(Change::of_resource(uri));
+    }
+
+    /// Takes an event of another process: see [`EventBus`].
+    #[cfg(feature = "cffi")]
+    pub(crate) fn deliver(&self, event: Option<&str>) {
+        self.0.subscriptions.deliver(event);
     }
 
     /// Sends a log message to all clients of the legacy era. The message belongs to no call.
@@ -445,7 +453,7 @@ impl Server {
         let mut params = LoggingMessageNotificationParams::new(level, &data)?;
         params.logger = logger.map(str::to_owned);
         if self.0.services.logging {
-            self.0.subscriptions.publish(Event::Log(&params));
+            self.0.subscriptions.log(&params);
         }
         Ok(())
     }

@@ -38,34 +38,26 @@ mod subscriber;
 mod topics;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 pub(super) use self::connection_subscribers::ConnectionSubscribers;
 use self::fanout::Fanout;
 pub(super) use self::subject::{Followed, notification};
 use super::conversation::Conversation;
+use super::event_bus::{Change, EventBus, Publisher};
+use crate::error::Result;
 use crate::protocol::LogHook;
 use crate::schema::{LoggingMessageNotificationParams, method};
 use crate::sync::Mutex;
 use crate::transport::{Limits, Threads};
 
-/// A change to publish.
-pub(super) enum Event<'a> {
-    ToolsChanged,
-    PromptsChanged,
-    ResourcesChanged,
-    Updated(&'a str),
-    /// A task has changed.
-    TaskChanged(Arc<dyn Followed>),
-    /// A log message for clients of the legacy era.
-    Log(&'a LoggingMessageNotificationParams),
-}
-
 /// All subscriptions of a server.
 #[derive(Default)]
 pub(super) struct Subscriptions {
     fanout: Arc<Fanout>,
+    /// The bus to the other processes. Set once, when the server is built.
+    publisher: OnceLock<Publisher>,
     /// The connections with subscribers, by number. The fan-out thread may run only while there is
     /// a connection with subscribers.
     connections: Mutex<BTreeMap<u64, Arc<ConnectionSubscribers>>>,
@@ -85,29 +77,51 @@ impl Subscriptions {
         Arc::new(ConnectionSubscribers::new(conversation, &self.fanout))
     }
 
-    /// Publishes a change: queues its notifications for the subscribers.
-    pub(super) fn publish(&self, event: Event<'_>) {
-        let topics = &self.fanout.topics;
-        match event {
-            Event::ToolsChanged => self.fanout.change(&topics.tools, None),
-            Event::PromptsChanged => self.fanout.change(&topics.prompts, None),
-            Event::ResourcesChanged => self.fanout.change(&topics.resources, None),
-            Event::Updated(uri) => {
-                if let Some(topic) = topics.uri(uri) {
-                    self.fanout.change(&topic, None);
-                }
+    /// Connects the server with other processes. Dropping the returned value ends the delivery of
+    /// their events.
+    pub(super) fn connect(
+        &self,
+        bus: Arc<dyn EventBus>,
+        log: Option<LogHook>,
+    ) -> Result<Box<dyn Send + Sync>> {
+        // The function that delivers does not own the server, so the bus does not either.
+        let fanout = Arc::downgrade(&self.fanout);
+        let delivery = bus.subscribe(Box::new(move |event| {
+            if let Some(fanout) = fanout.upgrade() {
+                fanout.deliver(event);
             }
-            Event::TaskChanged(task) => {
-                if let Some(topic) = topics.task(task.id()) {
-                    self.fanout.change(&topic, Some(task));
-                }
-            }
-            Event::Log(params) => {
-                if topics.logs.has_members() {
-                    let text = notification(method::NOTIFICATIONS_MESSAGE, params);
-                    self.fanout.log(params.level.clone(), text.into());
-                }
-            }
+        }))?;
+        // A builder connects a server once.
+        _ = self.publisher.set(Publisher::new(bus, log));
+        Ok(delivery)
+    }
+
+    /// Takes an event of another process. `None` means that events may have been lost.
+    #[cfg(feature = "cffi")]
+    pub(super) fn deliver(&self, event: Option<&str>) {
+        self.fanout.deliver(event);
+    }
+
+    /// Publishes a change: queues its notifications for the subscribers, and tells other processes.
+    pub(super) fn publish(&self, change: Change<'_>) {
+        self.fanout.publish(&change);
+        if let Some(publisher) = self.publisher.get() {
+            publisher.publish(&change);
+        }
+    }
+
+    /// Queues the notifications of a task that has changed.
+    pub(super) fn task_changed(&self, task: Arc<dyn Followed>) {
+        if let Some(topic) = self.fanout.topics.task(task.id()) {
+            self.fanout.change(&topic, Some(task));
+        }
+    }
+
+    /// Queues a log message for clients of the legacy era.
+    pub(super) fn log(&self, params: &LoggingMessageNotificationParams) {
+        if self.fanout.topics.logs.has_members() {
+            let text = notification(method::NOTIFICATIONS_MESSAGE, params);
+            self.fanout.log(params.level.clone(), text.into());
         }
     }
 

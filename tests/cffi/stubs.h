@@ -5,6 +5,11 @@
 #include "check.h"
 
 static inline mcplink_status_t on_fetch(void *user, mcplink_fetch_t *fetch) { return (void)user, mcplink_fetch_fail(fetch, NULL, false); }
+static inline mcplink_status_t on_event_publish(void *user, mcplink_str_t event)
+{
+    (void)user, (void)event;
+    return MCPLINK_OK;
+}
 static inline mcplink_status_t on_state_claim(void *user, mcplink_str_t who, mcplink_str_t id, uint64_t lifetime_ms, bool *is_first)
 {
     (void)user, (void)who, (void)id, (void)lifetime_ms, *is_first = true;

@@ -77,9 +77,10 @@ mod engine_odd_input;
 mod engine_progress;
 mod engine_threads;
 mod engine_workers;
+#[cfg(all(unix, feature = "auth", feature = "http-server"))] // Signals.
+mod event_bus;
 #[cfg(feature = "schemars")]
 mod everything;
-#[cfg(all(unix, feature = "auth", feature = "http-server"))] // Signals.
 mod examples;
 mod extensions;
 mod faults;

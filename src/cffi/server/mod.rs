@@ -2,6 +2,7 @@
 
 mod activity;
 mod definition;
+mod event_bus;
 mod events;
 mod folder;
 mod form;

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::super::asking::AdmittedRequest;
+use super::super::event_bus::Change;
 use super::super::inner::{Inner, Row, ServerConnection};
 use super::super::mrtr::{InputRequester, TextSpan};
 use super::super::paging::List;
 use super::super::primitive::Primitive;
 use super::super::prompts::{self, PromptHandler};
-use super::super::subscriptions::Event;
 use super::{read, send};
 use crate::error::{Result, RpcError};
 use crate::jsonrpc::Request;
@@ -75,7 +75,7 @@ impl Inner {
     ) -> Result<()> {
         prompts::add(&self.prompts, prompt, handler)?;
         self.declare_prompts();
-        self.subscriptions.publish(Event::PromptsChanged);
+        self.subscriptions.publish(Change::Prompts);
         Ok(())
     }
 

@@ -7,13 +7,13 @@ use std::sync::atomic::Ordering;
 use super::super::asking::AdmittedRequest;
 use super::super::catalogue::{Entry, Listed};
 use super::super::error_map::{for_revision, resource_not_found};
+use super::super::event_bus::Change;
 use super::super::guard::GuardedRequest;
 use super::super::inner::{Inner, Row, ServerConnection};
 use super::super::mrtr::{InputRequester, TextSpan};
 use super::super::paging::List;
 use super::super::primitive::Primitive;
 use super::super::resources::{self, Pattern, ReadHandler, Reading, ResourceRead, check_uri};
-use super::super::subscriptions::Event;
 use super::super::uri::{UriTemplate, Values};
 use super::{read, send};
 use crate::error::{Error, Result, RpcError};
@@ -133,7 +133,7 @@ impl Inner {
         }
         resources::add(&self.resources, resource, handler)?;
         self.declare_resources();
-        self.subscriptions.publish(Event::ResourcesChanged);
+        self.subscriptions.publish(Change::Resources);
         Ok(())
     }
 
@@ -145,7 +145,7 @@ impl Inner {
     ) -> Result<()> {
         resources::add_template(&self.templates, template, handler)?;
         self.declare_resources();
-        self.subscriptions.publish(Event::ResourcesChanged);
+        self.subscriptions.publish(Change::Resources);
         Ok(())
     }
 

@@ -8,12 +8,12 @@ use serde::Deserialize;
 use super::super::asking::AdmittedRequest;
 use super::super::call::ToolCall;
 use super::super::context::Context;
+use super::super::event_bus::Change;
 use super::super::inner::{Inner, Row, ServerConnection};
 use super::super::mrtr::{InputRequester, Rerun, TextSpan};
 use super::super::output_check::OutputCheck;
 use super::super::paging::List;
 use super::super::primitive::Primitive;
-use super::super::subscriptions::Event;
 use super::super::tools::{self, Entry, NewTool, Work};
 use super::{send, unfit};
 use crate::error::{Error, Excerpt, Result, RpcError};
@@ -182,7 +182,7 @@ impl Inner {
         }
         tools::add(&self.tools, new, self.validator.as_ref())?;
         self.declare_tools();
-        self.subscriptions.publish(Event::ToolsChanged);
+        self.subscriptions.publish(Change::Tools);
         Ok(())
     }
 

@@ -20,9 +20,9 @@ use crate::schema::Resource;
 use crate::server::catalogue::Entry;
 use crate::server::context::Context;
 use crate::server::error_map::HandlerError;
+use crate::server::event_bus::Change;
 use crate::server::inner::{Inner, connection_of};
 use crate::server::resources::{ResourceRead, Resources, reading};
-use crate::server::subscriptions::Event;
 use crate::skills::{Digest, normalized_uri};
 
 /// Returns the skills of a server.
@@ -129,10 +129,10 @@ fn announce(server: &Inner, swap: &Swap<Target>) -> SkillChanges {
     }
     let changes = swap.changes();
     if !changes.is_empty() {
-        server.subscriptions.publish(Event::ResourcesChanged);
+        server.subscriptions.publish(Change::Resources);
     }
     for uri in swap.changed_files() {
-        server.subscriptions.publish(Event::Updated(&uri));
+        server.subscriptions.publish(Change::of_resource(&uri));
     }
     changes
 }

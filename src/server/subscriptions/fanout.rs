@@ -35,6 +35,7 @@ use super::subscriber::{Subscriber, writes_here};
 use super::topics::{PendingChange, Topic, Topics};
 use crate::protocol::{LogHook, LogLevel, tell};
 use crate::schema::LoggingLevel;
+use crate::server::event_bus::Change;
 use crate::sync::{Condvar, Mutex};
 use crate::transport::{Limits, Stack, Started, Threads};
 
@@ -94,6 +95,34 @@ impl Fanout {
             max_logs: limits.max_backlog,
             thread_settings: threads.clone(),
             threads: Started::default(),
+        }
+    }
+
+    /// Queues the notifications of a change.
+    pub(super) fn publish(self: &Arc<Self>, change: &Change<'_>) {
+        match change {
+            Change::Tools => self.change(&self.topics.tools, None),
+            Change::Prompts => self.change(&self.topics.prompts, None),
+            Change::Resources => self.change(&self.topics.resources, None),
+            Change::Resource(uri) => {
+                if let Some(topic) = self.topics.uri(uri) {
+                    self.change(&topic, None);
+                }
+            }
+        }
+    }
+
+    /// Queues the notifications of a change in another process. `None` means that events may have
+    /// been lost: then everything may have changed.
+    pub(super) fn deliver(self: &Arc<Self>, event: Option<&str>) {
+        if let Some(change) = event.and_then(Change::of_event) {
+            return self.publish(&change);
+        }
+        for change in [Change::Tools, Change::Prompts, Change::Resources] {
+            self.publish(&change);
+        }
+        for topic in self.topics.uris() {
+            self.change(&topic, None);
         }
     }
 

@@ -289,6 +289,11 @@ impl Topics {
         topic.cloned()
     }
 
+    /// Returns the topics of all resources that have subscribers.
+    pub(super) fn uris(&self) -> Vec<Arc<Topic>> {
+        self.named.lock().uris.values().cloned().collect()
+    }
+
     /// Returns the topic of a resource for this spelling of its URI, if it has subscribers.
     pub(super) fn spelling(&self, uri: &str) -> Option<Arc<Topic>> {
         let topic = self.uri(uri)?;

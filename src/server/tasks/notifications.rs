@@ -8,7 +8,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::super::subscriptions::{Event, Followed, notification};
+use super::super::subscriptions::{Followed, notification};
 use super::task::Task;
 use crate::jsonrpc::RequestId;
 use crate::schema::{ResultMetaObject, method};
@@ -21,7 +21,7 @@ impl Task {
         if self.is_followed.load(Ordering::SeqCst)
             && let Some(task) = self.this.upgrade()
         {
-            self.subscriptions.publish(Event::TaskChanged(task));
+            self.subscriptions.task_changed(task);
         }
     }
 }

@@ -265,10 +265,30 @@ static void sends()
     CHECK(alive::count == 0);
 }
 
+/* Two servers tell each other of changes. */
+static void shares()
+{
+    {
+        mcplink::server other("shop", "1");
+        mcplink::server_options options("shop", "1");
+        int published = 0;
+        options.event_bus([&, held = alive()](std::string_view event) {
+            published++;
+            return worked(other.deliver(std::string(event).c_str()));
+        });
+        auto server = mcplink::server::make(options);
+        CHECK(worked(server));
+        CHECK(server->resource_updated("stock://apples") && published == 1);
+        CHECK(other.deliver(nullptr));
+    }
+    CHECK(alive::count == 0);
+}
+
 int main()
 {
     validates();
     claims();
+    shares();
     stores_events();
     signs();
     sends();
