@@ -2,11 +2,14 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Weak};
+#[cfg(feature = "http-server")]
 use std::time::{Duration, Instant};
 
 use super::fanout::Fanout;
 use super::subscriber::Subscriber;
-use crate::protocol::{CancelToken, Peer, Source};
+#[cfg(feature = "http-server")]
+use crate::protocol::CancelToken;
+use crate::protocol::{Peer, Source};
 use crate::schema::ServerCapabilities;
 use crate::server::conversation::Conversation;
 use crate::server::memory_budget::Reservation;
@@ -197,6 +200,7 @@ impl ConnectionSubscribers {
 
     /// Ends the streams that are open at present one after the other over `span`, the oldest first,
     /// each with the result of its request. Blocks for `span`, or until `stop` is cancelled.
+    #[cfg(feature = "http-server")]
     pub(in crate::server) fn end_streams_over(&self, span: Duration, stop: &CancelToken) {
         let begin = Instant::now();
         let state = self.state.lock();
