@@ -5011,8 +5011,8 @@ typedef mcplink_status_t (*mcplink_event_publish_fn)(void *user, mcplink_str_t e
 
 /**
  * Sets the function by which a server tells its other processes of changes: updates of
- * resources, and changes of lists. All processes are expected to offer the same lists. Default:
- * none, so only the clients of this process are notified of its changes.
+ * resources, and changes of lists. All processes are expected to offer the same lists.
+ * Default: none, so only the clients of this process are notified of its changes.
  *
  * @param callback see mcplink_event_publish_fn. NULL is refused.
  * @param user,destroy passed to callback; destroy runs when the function is replaced, or when the

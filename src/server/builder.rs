@@ -277,8 +277,8 @@ impl ServerBuilder {
         self
     }
 
-    /// Sets the bus by which the processes of this server tell each other of changes. Defaults to no
-    /// bus: then only the clients of this process are notified of its changes.
+    /// Sets the bus by which the processes of this server tell each other of changes. Defaults to
+    /// no bus: then only the clients of this process are notified of its changes.
     ///
     /// Shared are [`resource_updated`](Server::resource_updated) and the changes of lists. All
     /// processes are expected to offer the same lists, so a change in one of them is announced to

@@ -62,8 +62,8 @@ actions! {
     set(options: mcplink_server_options_t);
 
     /// Sets the function by which a server tells its other processes of changes: updates of
-    /// resources, and changes of lists. All processes are expected to offer the same lists. Default:
-    /// none, so only the clients of this process are notified of its changes.
+    /// resources, and changes of lists. All processes are expected to offer the same lists.
+    /// Default: none, so only the clients of this process are notified of its changes.
     ///
     /// callback: see mcplink_event_publish_fn. NULL is refused.
     /// user, destroy: passed to callback; destroy runs when the function is replaced, or when the
