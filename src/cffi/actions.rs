@@ -62,5 +62,3 @@ macro_rules! actions {
         }
     )*};
 }
-
-pub(super) use actions;

@@ -9,7 +9,6 @@ use super::request::mcplink_request_t;
 use super::responder::mcplink_responder_t;
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::{bytes, missing, name, optional, payload};
-use crate::cffi::actions::actions;
 use crate::error::{ErrorCode, Result, RpcError};
 
 /// Handles a request from the peer: from the client on a server, or from the server on a client.

@@ -58,8 +58,6 @@ macro_rules! enumeration {
     };
 }
 
-pub(super) use enumeration;
-
 pub(super) fn unknown(number: i32, what: &str, enumeration: &str) -> Error {
     invalid(format!(
         "there is no {what} {number}: use one of enum {enumeration}"

@@ -4,7 +4,6 @@ use super::entry::{Outcome, value};
 use super::handle::{
     Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw, visit,
 };
-use crate::cffi::actions::actions;
 use crate::cffi::handle::entering;
 use crate::protocol::CancelToken;
 

@@ -8,7 +8,6 @@ use super::pending_request::{Answer, media};
 use super::responder::mcplink_responder_t;
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::{bytes, optional, payload};
-use crate::cffi::actions::actions;
 use crate::cffi::answer::answering;
 use crate::error::{Error, ErrorKind};
 use crate::schema::ContentBlock;

@@ -6,7 +6,6 @@ use super::entry::{free, get};
 pub(super) use super::failure::{Failure, mcplink_error_t};
 use super::status::mcplink_status_t;
 use super::text::mcplink_str_t;
-use crate::cffi::getters::getters;
 
 /// Frees an error.
 ///

@@ -11,7 +11,6 @@ use super::pending_request::{Answer, Call};
 use super::responder::{mcplink_responder_t, unsupported};
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::filled;
-use crate::cffi::actions::actions;
 use crate::cffi::entry::needing;
 use crate::error::{Error, ErrorKind, Result};
 

@@ -63,5 +63,3 @@ macro_rules! fallible {
         }
     )*};
 }
-
-pub(super) use fallible;

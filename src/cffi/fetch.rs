@@ -13,9 +13,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use super::actions::actions;
 use super::entry::{find, keep, needing, release};
-use super::getters::getters;
 use super::handle::{Kind as ObjectKind, Lent, Object, Process, slots};
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::{Text, mcplink_str_t, measured, name, optional};

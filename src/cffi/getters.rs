@@ -46,8 +46,6 @@ macro_rules! getters {
     )*};
 }
 
-pub(super) use getters;
-
 /// A type of C with a value that stands for "nothing".
 pub(super) trait Neutral {
     const NEUTRAL: Self;

@@ -17,7 +17,6 @@ use super::handle::{Kind as ObjectKind, Object, Tagged, tagged};
 use super::status::mcplink_status_t;
 use super::text::{ArenaText, Text, Texts, mcplink_str_t, name, payload};
 use super::{arg, log};
-use crate::cffi::getters::getters;
 use crate::error::{Error, ErrorKind, Result};
 
 /// A JSON value: a document that the caller owns, or a node of a document.

@@ -1,6 +1,6 @@
 //! Limits of a connection, as numbers for C.
 
-use crate::cffi::arg::{enumeration, invalid, span};
+use crate::cffi::arg::{invalid, span};
 use crate::error::Result;
 use crate::protocol::KeepAlive;
 use crate::transport::Limits;

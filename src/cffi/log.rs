@@ -10,7 +10,7 @@ use super::handle::{Fault, Object};
 use super::text::{Text, mcplink_str_t};
 use super::user::{UserData, call_back};
 use super::wording::for_c;
-use crate::cffi::arg::{self, enumeration};
+use crate::cffi::arg;
 use crate::cffi::user::Callback;
 use crate::error::Result;
 use crate::protocol::{LogLevel, LogRecord, tell_once};

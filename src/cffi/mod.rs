@@ -36,9 +36,17 @@
 )]
 #![deny(improper_ctypes_definitions)]
 
+// The macros of these modules are in scope in all modules below.
+#[macro_use]
 mod actions;
-mod answer;
+#[macro_use]
 mod arg;
+#[macro_use]
+mod fallible;
+#[macro_use]
+mod getters;
+
+mod answer;
 #[cfg_attr(
     not(feature = "auth"),
     allow(dead_code, reason = "nobody looks at what is set")
@@ -55,13 +63,11 @@ mod error;
 mod event;
 mod extensions;
 mod failure;
-mod fallible;
 #[cfg_attr(
     not(feature = "http-client"),
     allow(dead_code, reason = "nothing is sent over HTTP")
 )]
 mod fetch;
-mod getters;
 mod handle;
 mod json;
 mod limit;

@@ -2,7 +2,6 @@
 
 use std::ffi::c_void;
 
-use super::actions::actions;
 use super::entry::needing_mut;
 use super::handle::{Kind as ObjectKind, Object, Tagged};
 use super::text::{measured, payload};

@@ -11,7 +11,6 @@ use super::json::{Document, JsonNode, mcplink_json_t};
 use super::log;
 use super::pending_request::Call;
 use super::text::{Text, mcplink_str_t, name};
-use crate::cffi::getters::getters;
 use crate::error::Error;
 use crate::schema::method;
 use crate::server::{ClientContext, Principal};

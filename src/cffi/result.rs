@@ -13,7 +13,6 @@ use super::json::{Document, JsonNode, mcplink_json_t};
 use super::status::mcplink_status;
 use super::text::{ArenaText, Text, mcplink_str_t, view_of};
 use super::{arg, log};
-use crate::cffi::getters::getters;
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::{RawResult, surrogates};
 use crate::schema::{

@@ -4,7 +4,6 @@ use super::entry::{ffi, need};
 use super::error::mcplink_error_t;
 use super::responder::{mcplink_responder_t, refused, unsupported};
 use super::status::{mcplink_status, mcplink_status_t};
-use crate::cffi::actions::actions;
 use crate::cffi::entry::needing;
 
 /// Turns a tool call into a task, if the client supports tasks. The client receives the task at

@@ -15,7 +15,6 @@ use super::handle::{Gate, Handled, Kind as ObjectKind, Object, free_handle, into
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::{self, missing, optional};
 use super::user::{UserData, call_back, mcplink_destroy_fn, mcplink_notify_fn};
-use crate::cffi::actions::actions;
 use crate::cffi::handle::entering;
 use crate::error::{Error, ErrorKind};
 use crate::sync::{Condvar, Mutex, MutexGuard};

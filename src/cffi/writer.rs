@@ -12,7 +12,6 @@ use super::handle::{Kind as ObjectKind, Object};
 use super::json::json_payload;
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::{bytes, mcplink_str_t, missing, name, payload};
-use crate::cffi::actions::actions;
 use crate::error::{Error, ErrorKind, Result};
 
 /// A JSON writer: builds one JSON value step by step.

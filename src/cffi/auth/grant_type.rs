@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::bearer::mcplink_bearer_fn;
 use super::login::mcplink_login_t;
 use super::registered::Registered;
-use crate::cffi::arg::enumeration;
 use crate::cffi::output::mcplink_output_t;
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::mcplink_str_t;

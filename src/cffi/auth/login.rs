@@ -7,9 +7,7 @@ use std::ffi::c_char;
 use std::sync::Arc;
 
 use super::Hidden;
-use crate::cffi::actions::actions;
 use crate::cffi::entry::{Outcome, find, keep, need, needing, release, told};
-use crate::cffi::getters::getters;
 use crate::cffi::handle::{Kind as ObjectKind, Object, Process, slots};
 use crate::cffi::log;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};

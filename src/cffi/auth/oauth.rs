@@ -14,11 +14,9 @@ use super::signer::{self, HostKey, mcplink_sign_fn};
 use super::token_store::{
     Functions, TokenStore, mcplink_store_load_fn, mcplink_store_remove_fn, mcplink_store_save_fn,
 };
-use crate::cffi::actions::actions;
 use crate::cffi::arg;
 use crate::cffi::arg::invalid;
 use crate::cffi::entry::{Outcome, free, own, value};
-use crate::cffi::fallible::fallible;
 use crate::cffi::fetch::mcplink_fetch_fn;
 use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::json::typed;

@@ -4,7 +4,6 @@ use std::ffi::c_char;
 
 use super::Hidden;
 use super::signer::{HostKey, mcplink_sign_fn};
-use crate::cffi::actions::actions;
 use crate::cffi::entry::{free, own};
 use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};

@@ -7,7 +7,6 @@ use super::grant_type::Way;
 use super::registered::Registered;
 use super::signer::HostKey;
 use super::token_store::TokenStore;
-use crate::cffi::arg::enumeration;
 use crate::cffi::fetch::FetchFn;
 use crate::cffi::log;
 use crate::cffi::user::Hook;

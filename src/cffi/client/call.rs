@@ -11,12 +11,10 @@ use std::time::Instant;
 use super::call_options::{copied, mcplink_call_options_t};
 use super::calling::{LatestProgress, Prepare, Request, Work, contained, judged};
 use super::shared::{Shared, mcplink_client_t};
-use crate::cffi::actions::actions;
 use crate::cffi::arg::span;
 use crate::cffi::callers::Admission;
 use crate::cffi::entry::{Outcome, ffi};
 use crate::cffi::error::{Failure, mcplink_error_t};
-use crate::cffi::getters::getters;
 use crate::cffi::handle::{
     Gate, Handled, Kind as ObjectKind, Lent, Object, Tagged, enter, entering, free_handle, visit,
 };

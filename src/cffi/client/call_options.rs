@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::shared::Timeouts;
-use crate::cffi::actions::actions;
 use crate::cffi::arg;
 use crate::cffi::arg::span;
 use crate::cffi::cancel::{mcplink_cancel_t, optional_token};

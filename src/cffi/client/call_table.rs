@@ -84,5 +84,3 @@ macro_rules! calls {
         }
     )*};
 }
-
-pub(super) use calls;

@@ -6,7 +6,6 @@ use std::ffi::c_char;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use super::call_table::calls;
 use super::calling::Request;
 use super::shared::mcplink_client_t;
 use crate::cffi::arg;

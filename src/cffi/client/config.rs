@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use super::endpoint::Endpoint;
 use super::options::mcplink_client_options_t;
 use super::shared::Shared;
-use crate::cffi::actions::actions;
 use crate::cffi::arg::invalid;
 use crate::cffi::entry::{free, giving, need_mut, needing_mut, own};
 use crate::cffi::error::{Failure, mcplink_error_t};

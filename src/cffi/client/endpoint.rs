@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use super::events::Lines;
 use super::shared::Shared;
-use crate::cffi::arg::enumeration;
 #[cfg(feature = "http-client")]
 use crate::cffi::auth::Made;
 use crate::cffi::entry::Outcome;

@@ -8,7 +8,6 @@ use super::endpoint::fetched;
 use super::endpoint::{Endpoint, Inherits, Variable, duplicate, mcplink_stderr};
 use super::options::mcplink_client_options_t;
 use super::shared::Shared;
-use crate::cffi::actions::actions;
 use crate::cffi::arg;
 use crate::cffi::arg::{invalid, span};
 #[cfg(feature = "http-client")]

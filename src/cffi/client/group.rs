@@ -8,14 +8,11 @@ use serde_json::{Value, json};
 
 use super::call_options::{copied, mcplink_call_options_t};
 use super::shared::{Shared, mcplink_client_t};
-use crate::cffi::actions::actions;
 use crate::cffi::arg;
 use crate::cffi::arg::invalid;
 use crate::cffi::entry::{Outcome, ffi, value};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::failure::Failure;
-use crate::cffi::fallible::fallible;
-use crate::cffi::getters::getters;
 use crate::cffi::handle::{
     Gate, Handled, Kind as ObjectKind, Object, enter, entering, free_handle, into_raw, slots, visit,
 };

@@ -8,8 +8,6 @@ use serde_json::{Value, json};
 use super::options::mcplink_era;
 use super::shared::mcplink_client_t;
 use crate::cffi::arg;
-use crate::cffi::fallible::fallible;
-use crate::cffi::getters::getters;
 use crate::cffi::handle::{enter, visit};
 use crate::cffi::json::{Document, mcplink_json_t};
 use crate::cffi::text::{Text, mcplink_str_t, name};

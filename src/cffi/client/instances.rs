@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use super::endpoint::{Endpoint, Ready};
 use super::options::mcplink_client_options_t;
 use super::shared::Shared;
-use crate::cffi::actions::actions;
 use crate::cffi::entry::{free, giving, own};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::{Kind as ObjectKind, Object};

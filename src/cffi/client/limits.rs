@@ -3,7 +3,6 @@
 use std::ffi::c_char;
 
 use super::options::mcplink_client_options_t;
-use crate::cffi::actions::actions;
 use crate::cffi::arg::{invalid, span};
 use crate::cffi::refusal::set;
 use crate::cffi::text::name;

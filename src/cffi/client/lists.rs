@@ -5,7 +5,6 @@ use std::ffi::c_char;
 use serde::Serialize;
 use serde_json::json;
 
-use super::call_table::calls;
 use super::calling::Request;
 use super::shared::mcplink_client_t;
 use crate::cffi::entry::Outcome;

@@ -6,10 +6,8 @@ use std::ffi::c_char;
 use serde_json::{Map, Value};
 
 use super::options::{mcplink_client_options_t, mcplink_era};
-use crate::cffi::actions::actions;
 use crate::cffi::arg;
 use crate::cffi::entry::value;
-use crate::cffi::fallible::fallible;
 use crate::cffi::handle::{
     Gate, Handled, Kind as ObjectKind, Object, enter, entering, free_handle, into_raw, visit,
 };

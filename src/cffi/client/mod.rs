@@ -15,9 +15,11 @@
 //! dispatcher thread, unless the client has a pump. Each started call in progress uses one more
 //! thread, and so does closing the connection. Freeing the client joins all these threads.
 
+#[macro_use]
+mod call_table;
+
 mod call;
 mod call_options;
-mod call_table;
 mod calling;
 mod calls;
 mod config;

@@ -5,7 +5,6 @@ use std::ptr;
 use std::sync::{Arc, Weak};
 
 use super::call::{mcplink_call_t, mcplink_done_fn, start};
-use super::call_table::calls;
 use super::calling::{Request, act};
 use super::shared::{Shared, mcplink_client_t};
 use crate::cffi::arg;

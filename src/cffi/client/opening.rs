@@ -14,7 +14,6 @@ use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::callers::Callers;
 use crate::cffi::entry::{Outcome, ffi};
 use crate::cffi::error::mcplink_error_t;
-use crate::cffi::fallible::fallible;
 use crate::cffi::handle::{Gate, Handled as _, enter, free_handle, into_raw};
 use crate::cffi::refusal::taken;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};

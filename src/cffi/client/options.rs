@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use super::endpoint::Endpoint;
 use super::shared::{Hooks, Timeouts, set_by_method};
-use crate::cffi::actions::actions;
 use crate::cffi::arg;
-use crate::cffi::arg::{enumeration, invalid};
+use crate::cffi::arg::invalid;
 use crate::cffi::cancel::{mcplink_cancel_t, optional_token};
 use crate::cffi::entry::{free, own, value};
 use crate::cffi::event::mcplink_event_fn;

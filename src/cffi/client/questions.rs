@@ -15,7 +15,6 @@ use serde_json::value::RawValue;
 use super::calling::is_direct;
 use super::options::mcplink_client_options_t;
 use super::shared::{HandlerFn, Shared, set_by_method};
-use crate::cffi::actions::actions;
 use crate::cffi::answer::mcplink_handler_fn;
 use crate::cffi::log;
 use crate::cffi::pending_request::{Call, Question};

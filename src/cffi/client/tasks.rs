@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::call_table::calls;
 use super::calling::{Request, act};
 use super::shared::mcplink_client_t;
 use crate::cffi::arg::span;

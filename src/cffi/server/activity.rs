@@ -6,10 +6,8 @@ use serde_json::{Value, json};
 
 use super::mcplink_server_t;
 use super::serving::{Line, Served, Serving};
-use crate::cffi::actions::actions;
 use crate::cffi::arg;
 use crate::cffi::dump::Dumped;
-use crate::cffi::fallible::fallible;
 use crate::cffi::handle::{enter, entering};
 use crate::cffi::json::{Document, json_payload, mcplink_json_t};
 use crate::cffi::log::level_of;

@@ -1,6 +1,5 @@
 //! The flag of an argument in the definition of a tool or prompt.
 
-use crate::cffi::arg::enumeration;
 use crate::error::Result;
 
 enumeration! {

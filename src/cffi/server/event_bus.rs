@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::mcplink_server_t;
 use super::settings::mcplink_server_options_t;
-use crate::cffi::actions::actions;
 use crate::cffi::handle::entering;
 use crate::cffi::refusal::set;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};

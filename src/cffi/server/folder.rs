@@ -3,7 +3,6 @@
 use std::ffi::c_char;
 
 use super::mcplink_server_t;
-use crate::cffi::fallible::fallible;
 use crate::cffi::handle::enter;
 use crate::cffi::text::{filled, name};
 use crate::server::Folder;

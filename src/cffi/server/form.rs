@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use super::definition::required;
 use super::params::{choice, described, integer, number, sized};
 use super::tool::type_of;
-use crate::cffi::actions::actions;
 use crate::cffi::arg;
 use crate::cffi::entry::{Outcome, ffi, free, need, own};
 use crate::cffi::error::mcplink_error_t;

@@ -6,8 +6,6 @@ use std::time::Duration;
 
 use super::settings::mcplink_server_options_t;
 use super::state_store::STATE_STORE;
-use crate::cffi::actions::actions;
-use crate::cffi::arg::enumeration;
 use crate::cffi::json::typed;
 use crate::cffi::refusal::set;
 use crate::cffi::text::{self, bytes};

@@ -4,7 +4,6 @@ use std::ffi::c_char;
 use std::sync::Arc;
 
 use super::settings::mcplink_server_options_t;
-use crate::cffi::actions::actions;
 use crate::cffi::arg;
 use crate::cffi::entry::{free, own};
 use crate::cffi::handle::enter;

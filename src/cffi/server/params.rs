@@ -6,7 +6,6 @@ use std::ffi::c_char;
 use serde_json::{Value, json};
 
 use super::tool::{mcplink_tool_t, type_of};
-use crate::cffi::actions::actions;
 use crate::cffi::arg;
 use crate::cffi::entry::Outcome;
 use crate::cffi::json::json_value;

@@ -3,7 +3,6 @@
 use std::ffi::c_char;
 
 use super::definition::required;
-use crate::cffi::actions::actions;
 use crate::cffi::arg;
 use crate::cffi::entry::{free, own};
 use crate::cffi::handle::{Kind as ObjectKind, Object};

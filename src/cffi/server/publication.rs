@@ -7,9 +7,7 @@ use serde_json::{Value, json};
 
 use super::mcplink_server_t;
 use super::serving::{Served, Serving};
-use crate::cffi::actions::actions;
 use crate::cffi::entry::value;
-use crate::cffi::fallible::fallible;
 use crate::cffi::handle::{
     Gate, Handled, Kind as ObjectKind, Object, enter, entering, free_handle, into_raw, visit,
 };

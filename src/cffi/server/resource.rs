@@ -2,7 +2,6 @@
 
 use std::ffi::c_char;
 
-use crate::cffi::actions::actions;
 use crate::cffi::entry::{free, own};
 use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::json::typed;

@@ -9,7 +9,6 @@ use super::settings::mcplink_server_options_t;
 use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::dump;
 use crate::cffi::entry::Outcome;
-use crate::cffi::fallible::fallible;
 use crate::cffi::handle::{
     Fault, Gate, Handled, Kind as ObjectKind, Object, free_handle, into_raw, slots,
 };

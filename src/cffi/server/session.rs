@@ -6,11 +6,8 @@ use std::sync::Arc;
 use super::events::session_number;
 use super::mcplink_server_t;
 use super::serving::{Line, Serving};
-use crate::cffi::actions::actions;
 use crate::cffi::entry::{Outcome, descriptor, ffi, find, value};
 use crate::cffi::error::mcplink_error_t;
-use crate::cffi::fallible::fallible;
-use crate::cffi::getters::getters;
 use crate::cffi::handle::{
     Gate, Handled, Kind as ObjectKind, Object, enter, entering, free_handle, into_raw, visit,
 };

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::events::EventHooks;
 use super::handler::{HandlerFn, Handlers, given};
-use crate::cffi::actions::actions;
 use crate::cffi::answer::mcplink_handler_fn;
 use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::event::mcplink_server_event_fn;

@@ -6,9 +6,7 @@ use serde_json::json;
 
 use super::mcplink_server_t;
 use super::settings::mcplink_server_options_t;
-use crate::cffi::actions::actions;
 use crate::cffi::failure::Failure;
-use crate::cffi::fallible::fallible;
 use crate::cffi::handle::enter;
 use crate::cffi::json::{Document, mcplink_json_t};
 use crate::cffi::refusal::set;

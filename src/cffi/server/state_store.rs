@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::settings::mcplink_server_options_t;
-use crate::cffi::actions::actions;
 use crate::cffi::refusal::set;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{Text, mcplink_str_t, missing};

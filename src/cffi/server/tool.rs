@@ -6,9 +6,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::definition::required;
-use crate::cffi::actions::actions;
 use crate::cffi::arg;
-use crate::cffi::arg::enumeration;
 use crate::cffi::entry::{Outcome, free, own};
 use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::json::json_payload;

@@ -4,7 +4,6 @@ use std::ffi::c_void;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crate::cffi::actions::actions;
 use crate::cffi::arg::invalid;
 use crate::cffi::entry::needing_mut;
 use crate::cffi::handle::{Kind as ObjectKind, Object, Tagged};

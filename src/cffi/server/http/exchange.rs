@@ -7,7 +7,6 @@ use std::sync::Arc;
 use super::channel::{
     Channel, Writer, mcplink_http_begin_fn, mcplink_http_end_fn, mcplink_http_write_fn,
 };
-use crate::cffi::actions::actions;
 use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::entry::{Outcome, plain};
 use crate::cffi::handle::{

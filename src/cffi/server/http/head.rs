@@ -1,7 +1,6 @@
 //! The status and header fields of a response, as the host sees them.
 
 use crate::cffi::entry::get;
-use crate::cffi::getters::getters;
 use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::text::{Text, mcplink_str_t};
 use crate::transport::http::ResponseHead;

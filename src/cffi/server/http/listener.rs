@@ -9,10 +9,7 @@ use serde_json::{Value, json};
 use super::super::mcplink_server_t;
 use super::super::serving::{Served, Serving};
 use super::options::mcplink_http_options_t;
-use crate::cffi::actions::actions;
 use crate::cffi::entry::{find, optional, value};
-use crate::cffi::fallible::fallible;
-use crate::cffi::getters::getters;
 use crate::cffi::handle::{
     Gate, Handled, Kind as ObjectKind, Object, enter, entering, free_handle, into_raw, visit,
 };

@@ -8,11 +8,9 @@ use super::super::mcplink_server_t;
 use super::super::serving::{Served, Serving};
 use super::exchange::mcplink_exchange_t;
 use super::options::mcplink_http_options_t;
-use crate::cffi::actions::actions;
 use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::entry::{ffi, optional};
 use crate::cffi::error::mcplink_error_t;
-use crate::cffi::fallible::fallible;
 use crate::cffi::handle::{
     Gate, Handled, Kind as ObjectKind, Object, enter, entering, free_handle, into_raw,
 };

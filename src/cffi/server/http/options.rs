@@ -10,9 +10,7 @@ use super::event_store::{
 };
 use super::request::{AuthenticateFn, Check, mcplink_authenticate_fn};
 use super::resource_server::mcplink_resource_server_t;
-use crate::cffi::actions::actions;
 use crate::cffi::arg;
-use crate::cffi::arg::enumeration;
 use crate::cffi::entry::{Outcome, free, own, value};
 use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::refusal::{Refusal, Settings, set, taken};

@@ -6,11 +6,9 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::cffi::actions::actions;
 use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::entry::{Outcome, find, need, plain};
 use crate::cffi::failure::Failure;
-use crate::cffi::getters::getters;
 use crate::cffi::handle::{Fault, Kind as ObjectKind, Lent, Object};
 use crate::cffi::log;
 use crate::cffi::queue::Kind;

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use super::super::mcplink_server_t;
 use super::request::{AuthenticateFn, Check, mcplink_authenticate_fn};
-use crate::cffi::actions::actions;
 use crate::cffi::arg;
 use crate::cffi::auth::mcplink_dpop;
 use crate::cffi::entry::{free, own};

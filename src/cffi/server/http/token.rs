@@ -3,7 +3,6 @@
 use std::ffi::c_char;
 
 use super::options::mcplink_http_options_t;
-use crate::cffi::actions::actions;
 use crate::cffi::refusal::set;
 use crate::cffi::text::filled;
 
