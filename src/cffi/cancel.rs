@@ -1,9 +1,7 @@
 //! Cancel tokens. One token can cancel many calls.
 
 use super::entry::{Outcome, value};
-use super::handle::{
-    Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw, visit,
-};
+use super::handle::{Gate, Handled, enter, free_handle, into_raw, visit};
 use crate::cffi::handle::entering;
 use crate::protocol::CancelToken;
 
@@ -14,15 +12,9 @@ pub struct mcplink_cancel_t {
     token: CancelToken,
 }
 
-impl Object for mcplink_cancel_t {
-    const KIND: ObjectKind = ObjectKind::Cancel;
-}
+handle!(mcplink_cancel_t is Cancel);
 
 impl Handled for mcplink_cancel_t {
-    fn gate(&self) -> &Gate {
-        &self.gate
-    }
-
     /// Does nothing: freeing the token does not cancel the calls that use the token.
     fn close(&self) {}
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::handle::{Fault, Kind as ObjectKind, Object};
+use super::handle::{Fault, Object};
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::{Text, missing};
 use super::wording::for_c;
@@ -52,9 +52,7 @@ impl Drop for Live {
     }
 }
 
-impl Object for mcplink_error_t {
-    const KIND: ObjectKind = ObjectKind::Error;
-}
+object!(mcplink_error_t is Error);
 
 /// The error type of the C interface: a status for C, and the Rust error.
 #[derive(Clone, Debug)]

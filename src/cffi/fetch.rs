@@ -14,7 +14,7 @@ use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use super::entry::{find, keep, needing, release};
-use super::handle::{Kind as ObjectKind, Lent, Object, Process, slots};
+use super::handle::{Lent, Process, slots};
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::{Text, mcplink_str_t, measured, name, optional};
 use super::user::{Callback, Hook, UserData, call_back, mcplink_notify_fn};
@@ -49,9 +49,7 @@ pub struct mcplink_fetch_t {
     on_cancel: Mutex<Option<(OnCancel, Arc<UserData>)>>,
 }
 
-impl Object for mcplink_fetch_t {
-    const KIND: ObjectKind = ObjectKind::Fetch;
-}
+object!(mcplink_fetch_t is Fetch);
 
 impl Drop for mcplink_fetch_t {
     fn drop(&mut self) {

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::arg::invalid;
 use super::entry::{Outcome, get, giving, value};
 use super::error::mcplink_error_t;
-use super::handle::{Kind as ObjectKind, Object, Tagged, tagged};
+use super::handle::{Tagged, tagged};
 use super::status::mcplink_status_t;
 use super::text::{ArenaText, Text, Texts, mcplink_str_t, name, payload};
 use super::{arg, log};
@@ -30,9 +30,7 @@ pub struct mcplink_json_t {
     text: OnceLock<Text>,
 }
 
-impl Object for mcplink_json_t {
-    const KIND: ObjectKind = ObjectKind::Json;
-}
+object!(mcplink_json_t is Json);
 
 enum Content {
     Null,

@@ -45,6 +45,8 @@ mod arg;
 mod fallible;
 #[macro_use]
 mod getters;
+#[macro_use]
+mod handle;
 
 mod answer;
 #[cfg_attr(
@@ -68,7 +70,6 @@ mod failure;
     allow(dead_code, reason = "nothing is sent over HTTP")
 )]
 mod fetch;
-mod handle;
 mod json;
 mod limit;
 mod log;

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use super::entry::needing_mut;
-use super::handle::{Kind as ObjectKind, Object, Tagged};
+use super::handle::Tagged;
 use super::text::{measured, payload};
 
 /// An output parameter: receives text or bytes from a function of the host. See mcplink_output_set.
@@ -14,9 +14,7 @@ pub struct mcplink_output_t {
     is_text: bool,
 }
 
-impl Object for mcplink_output_t {
-    const KIND: ObjectKind = ObjectKind::Output;
-}
+object!(mcplink_output_t is Output);
 
 impl mcplink_output_t {
     /// Makes an output parameter for text, which C may borrow.

@@ -6,9 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::entry::{giving, told, value};
 use super::error::mcplink_error_t;
-use super::handle::{
-    Fault, Gate, Handled, Kind as ObjectKind, Object, enter, free_handle, into_raw, slots, visit,
-};
+use super::handle::{Fault, Gate, Handled, enter, free_handle, into_raw, slots, visit};
 use super::queue::{Notify, Queue};
 use super::status::{mcplink_status, mcplink_status_t};
 use super::user::{UserData, mcplink_destroy_fn, mcplink_notify_fn};
@@ -28,9 +26,7 @@ pub struct mcplink_pump_t {
     queue: Arc<Queue>,
 }
 
-impl Object for mcplink_pump_t {
-    const KIND: ObjectKind = ObjectKind::Pump;
-}
+handle!(mcplink_pump_t is Pump);
 
 impl mcplink_pump_t {
     pub(super) fn queue(&self) -> &Arc<Queue> {
@@ -39,10 +35,6 @@ impl mcplink_pump_t {
 }
 
 impl Handled for mcplink_pump_t {
-    fn gate(&self) -> &Gate {
-        &self.gate
-    }
-
     fn begin_close(&self) {
         self.queue.set_notify(None);
     }

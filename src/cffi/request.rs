@@ -6,7 +6,7 @@ use std::time::UNIX_EPOCH;
 
 use serde::Serialize;
 
-use super::handle::{Kind as ObjectKind, Object, slots};
+use super::handle::slots;
 use super::json::{Document, JsonNode, mcplink_json_t};
 use super::log;
 use super::pending_request::Call;
@@ -46,9 +46,7 @@ pub struct mcplink_request_t {
     capabilities: OnceLock<Option<Document>>,
 }
 
-impl Object for mcplink_request_t {
-    const KIND: ObjectKind = ObjectKind::Request;
-}
+object!(mcplink_request_t is Request);
 
 impl mcplink_request_t {
     /// Makes a request from its method and the JSON text of its params.

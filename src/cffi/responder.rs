@@ -15,7 +15,7 @@ use super::arg;
 use super::callback_executor::CallbackExecutor;
 use super::entry::{Outcome, ffi, find, keep, need, plain, release, told};
 use super::error::{Failure, mcplink_error_t};
-use super::handle::{Kind as ObjectKind, Lent, Object, Process, slots};
+use super::handle::{Lent, Process, slots};
 use super::json::{Document, json_payload, mcplink_json_t, optional_json, shown};
 use super::log::{self, level_of};
 use super::pending_request::{Answer, Call};
@@ -62,9 +62,7 @@ struct Blocks {
     refusal: Option<Failure>,
 }
 
-impl Object for mcplink_responder_t {
-    const KIND: ObjectKind = ObjectKind::Responder;
-}
+object!(mcplink_responder_t is Responder);
 
 struct Slot {
     /// The request to answer. `None` once the request is answered.

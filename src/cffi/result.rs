@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::entry::{get, value};
-use super::handle::{Kind as ObjectKind, Object, Tagged, tagged};
+use super::handle::{Tagged, tagged};
 use super::json::{Document, JsonNode, mcplink_json_t};
 use super::status::mcplink_status;
 use super::text::{ArenaText, Text, mcplink_str_t, view_of};
@@ -43,9 +43,7 @@ pub struct mcplink_result_t {
     task: Option<Text>,
 }
 
-impl Object for mcplink_result_t {
-    const KIND: ObjectKind = ObjectKind::Result;
-}
+object!(mcplink_result_t is Result);
 
 /// The kind of a content block.
 #[repr(C)]

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::entry::{Outcome, ffi, value};
 use super::error::{Failure, mcplink_error_t};
-use super::handle::{Gate, Handled, Kind as ObjectKind, Object, free_handle, into_raw};
+use super::handle::{Gate, Handled, free_handle, into_raw};
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::{self, missing, optional};
 use super::user::{UserData, call_back, mcplink_destroy_fn, mcplink_notify_fn};
@@ -35,9 +35,7 @@ pub struct mcplink_transport_t {
     pipe: Arc<Pipe>,
 }
 
-impl Object for mcplink_transport_t {
-    const KIND: ObjectKind = ObjectKind::Transport;
-}
+handle!(mcplink_transport_t is Transport);
 
 /// Sends bytes to the peer: all of them, in order. The function runs on any thread that sends, on
 /// one thread at a time, and should not block for long.
@@ -326,10 +324,6 @@ impl Connector {
 }
 
 impl Handled for mcplink_transport_t {
-    fn gate(&self) -> &Gate {
-        &self.gate
-    }
-
     fn begin_close(&self) {
         self.pipe.abandon();
     }

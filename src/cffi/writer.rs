@@ -8,7 +8,6 @@ use serde::Serialize;
 
 use super::entry::{Outcome, ffi, free, need_mut, own, plain};
 use super::error::mcplink_error_t;
-use super::handle::{Kind as ObjectKind, Object};
 use super::json::json_payload;
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::{bytes, mcplink_str_t, missing, name, payload};
@@ -28,9 +27,7 @@ pub struct mcplink_writer_t {
     fault: Option<Error>,
 }
 
-impl Object for mcplink_writer_t {
-    const KIND: ObjectKind = ObjectKind::Writer;
-}
+object!(mcplink_writer_t is Writer);
 
 use mcplink_writer_t as Writer;
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::Hidden;
 use crate::cffi::entry::{Outcome, find, keep, need, needing, release, told};
-use crate::cffi::handle::{Kind as ObjectKind, Object, Process, slots};
+use crate::cffi::handle::{Process, slots};
 use crate::cffi::log;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{Text, mcplink_str_t, optional, payload};
@@ -38,9 +38,7 @@ pub struct mcplink_login_t {
     on_over: Mutex<Option<OnCancel>>,
 }
 
-impl Object for mcplink_login_t {
-    const KIND: ObjectKind = ObjectKind::Login;
-}
+object!(mcplink_login_t is Login);
 
 /// A function that checks whether a URL is the answer to a login.
 pub(super) type Check = Box<dyn Fn(&str) -> bool + Send + Sync>;

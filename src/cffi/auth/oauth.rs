@@ -18,7 +18,6 @@ use crate::cffi::arg;
 use crate::cffi::arg::invalid;
 use crate::cffi::entry::{Outcome, free, own, value};
 use crate::cffi::fetch::mcplink_fetch_fn;
-use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::json::typed;
 use crate::cffi::log::{self, mcplink_log_fn};
 use crate::cffi::refusal::{self, Refusal, taken};
@@ -39,9 +38,7 @@ pub struct mcplink_oauth_t {
     refusal: Refusal,
 }
 
-impl Object for mcplink_oauth_t {
-    const KIND: ObjectKind = ObjectKind::OAuth;
-}
+object!(mcplink_oauth_t is OAuth);
 
 impl refusal::Settings for mcplink_oauth_t {
     const TARGET: &'static str = "auth";

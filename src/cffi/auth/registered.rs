@@ -5,7 +5,6 @@ use std::ffi::c_char;
 use super::Hidden;
 use super::signer::{HostKey, mcplink_sign_fn};
 use crate::cffi::entry::{free, own};
-use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};
 use crate::cffi::text::{filled, filled_measured, optional, payload};
 
@@ -16,9 +15,7 @@ pub struct mcplink_oauth_client_t {
     refusal: Refusal,
 }
 
-impl Object for mcplink_oauth_client_t {
-    const KIND: ObjectKind = ObjectKind::OAuthClient;
-}
+object!(mcplink_oauth_client_t is OAuthClient);
 
 impl Settings for mcplink_oauth_client_t {
     const TARGET: &'static str = "auth";

@@ -15,9 +15,7 @@ use crate::cffi::arg::span;
 use crate::cffi::callers::Admission;
 use crate::cffi::entry::{Outcome, ffi};
 use crate::cffi::error::{Failure, mcplink_error_t};
-use crate::cffi::handle::{
-    Gate, Handled, Kind as ObjectKind, Lent, Object, Tagged, enter, entering, free_handle, visit,
-};
+use crate::cffi::handle::{Gate, Handled, Lent, Tagged, enter, entering, free_handle, visit};
 use crate::cffi::queue::Kind;
 use crate::cffi::result::{self, SharedResult, mcplink_result_t};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
@@ -34,9 +32,7 @@ pub struct mcplink_call_t {
     started: Arc<Started>,
 }
 
-impl Object for mcplink_call_t {
-    const KIND: ObjectKind = ObjectKind::Call;
-}
+handle!(mcplink_call_t is Call);
 
 /// Receives the outcome of a started call, exactly once.
 ///
@@ -90,10 +86,6 @@ struct Watch {
 }
 
 impl Handled for mcplink_call_t {
-    fn gate(&self) -> &Gate {
-        &self.gate
-    }
-
     fn begin_close(&self) {
         self.started.state.lock().is_freed = true;
         self.started.look_again();

@@ -9,7 +9,6 @@ use crate::cffi::arg;
 use crate::cffi::arg::span;
 use crate::cffi::cancel::{mcplink_cancel_t, optional_token};
 use crate::cffi::entry::{Outcome, free, own, value};
-use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::json::json_value;
 use crate::cffi::log::level_of;
 use crate::cffi::refusal::{Refusal, Settings, set, taken};
@@ -34,9 +33,7 @@ pub struct mcplink_call_options_t {
     refusal: Refusal,
 }
 
-impl Object for mcplink_call_options_t {
-    const KIND: ObjectKind = ObjectKind::CallOptions;
-}
+object!(mcplink_call_options_t is CallOptions);
 
 /// Receives the progress of a call.
 ///

@@ -12,7 +12,7 @@ use super::shared::Shared;
 use crate::cffi::arg::invalid;
 use crate::cffi::entry::{free, giving, need_mut, needing_mut, own};
 use crate::cffi::error::{Failure, mcplink_error_t};
-use crate::cffi::handle::{Kind as ObjectKind, Object, tagged};
+use crate::cffi::handle::tagged;
 use crate::cffi::json::{Document, mcplink_json_t};
 use crate::cffi::refusal::set;
 use crate::cffi::status::mcplink_status_t;
@@ -22,9 +22,7 @@ use crate::client::{Config, ServerConfig};
 /// The servers of a configuration file, as hosts write it. One thread at a time may use it.
 pub struct mcplink_config_t(Config);
 
-impl Object for mcplink_config_t {
-    const KIND: ObjectKind = ObjectKind::Config;
-}
+object!(mcplink_config_t is Config);
 
 /// Reads a configuration file. These formats are read: "mcpServers" of .mcp.json and of the files
 /// of several hosts, "servers" of .vscode/mcp.json, "mcp" of the settings.json beside it,

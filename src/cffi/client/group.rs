@@ -13,9 +13,7 @@ use crate::cffi::arg::invalid;
 use crate::cffi::entry::{Outcome, ffi, value};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::failure::Failure;
-use crate::cffi::handle::{
-    Gate, Handled, Kind as ObjectKind, Object, enter, entering, free_handle, into_raw, slots, visit,
-};
+use crate::cffi::handle::{Gate, Handled, enter, entering, free_handle, into_raw, slots, visit};
 use crate::cffi::json::{Document, mcplink_json_t};
 use crate::cffi::server::{list_of, mcplink_primitive};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
@@ -53,15 +51,9 @@ struct Server {
 // fail.
 unsafe impl Send for Server {}
 
-impl Object for mcplink_group_t {
-    const KIND: ObjectKind = ObjectKind::Group;
-}
+handle!(mcplink_group_t is Group);
 
 impl Handled for mcplink_group_t {
-    fn gate(&self) -> &Gate {
-        &self.gate
-    }
-
     /// Does nothing: the clients remain the caller's.
     fn close(&self) {}
 }

@@ -11,7 +11,6 @@ use super::options::mcplink_client_options_t;
 use super::shared::Shared;
 use crate::cffi::entry::{free, giving, own};
 use crate::cffi::error::mcplink_error_t;
-use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::json::{Document, mcplink_json_t};
 use crate::cffi::refusal::set;
 use crate::cffi::status::mcplink_status_t;
@@ -24,9 +23,7 @@ pub struct mcplink_watcher_t {
     _watcher: Watcher,
 }
 
-impl Object for mcplink_watcher_t {
-    const KIND: ObjectKind = ObjectKind::Watcher;
-}
+object!(mcplink_watcher_t is Watcher);
 
 fn described(instance: &Instance) -> Value {
     let started = instance.started.duration_since(UNIX_EPOCH);

@@ -8,9 +8,7 @@ use serde_json::{Map, Value};
 use super::options::{mcplink_client_options_t, mcplink_era};
 use crate::cffi::arg;
 use crate::cffi::entry::value;
-use crate::cffi::handle::{
-    Gate, Handled, Kind as ObjectKind, Object, enter, entering, free_handle, into_raw, visit,
-};
+use crate::cffi::handle::{Gate, Handled, enter, entering, free_handle, into_raw, visit};
 use crate::cffi::json::{Document, mcplink_json_t};
 use crate::cffi::refusal::set;
 use crate::cffi::tap::{mcplink_message_fn, wrap};
@@ -26,15 +24,9 @@ pub struct mcplink_cache_t {
     cache: ResponseCache,
 }
 
-impl Object for mcplink_cache_t {
-    const KIND: ObjectKind = ObjectKind::Cache;
-}
+handle!(mcplink_cache_t is Cache);
 
 impl Handled for mcplink_cache_t {
-    fn gate(&self) -> &Gate {
-        &self.gate
-    }
-
     /// Does nothing: the clients that share the cache keep it.
     fn close(&self) {}
 }
@@ -45,15 +37,9 @@ pub struct mcplink_era_memory_t {
     memory: EraMemory,
 }
 
-impl Object for mcplink_era_memory_t {
-    const KIND: ObjectKind = ObjectKind::EraMemory;
-}
+handle!(mcplink_era_memory_t is EraMemory);
 
 impl Handled for mcplink_era_memory_t {
-    fn gate(&self) -> &Gate {
-        &self.gate
-    }
-
     /// Does nothing: the clients that use the memory keep it.
     fn close(&self) {}
 }

@@ -10,7 +10,7 @@ use crate::cffi::arg::invalid;
 use crate::cffi::cancel::{mcplink_cancel_t, optional_token};
 use crate::cffi::entry::{free, own, value};
 use crate::cffi::event::mcplink_event_fn;
-use crate::cffi::handle::{Kind as ObjectKind, Object, enter};
+use crate::cffi::handle::enter;
 use crate::cffi::json::typed;
 use crate::cffi::log::{self, mcplink_log_fn};
 use crate::cffi::pump::mcplink_pump_t;
@@ -52,9 +52,7 @@ pub struct mcplink_client_options_t {
     refusal: Refusal,
 }
 
-impl Object for mcplink_client_options_t {
-    const KIND: ObjectKind = ObjectKind::ClientOptions;
-}
+object!(mcplink_client_options_t is ClientOptions);
 
 use mcplink_client_options_t as Options;
 

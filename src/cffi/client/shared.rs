@@ -13,7 +13,7 @@ use crate::cffi::callers::Callers;
 use crate::cffi::entry::Outcome;
 use crate::cffi::event::{mcplink_event_fn, mcplink_line_fn};
 use crate::cffi::fetch::{FetchFn, HostClient};
-use crate::cffi::handle::{Gate, Handled, Kind as ObjectKind, Object};
+use crate::cffi::handle::{Gate, Handled};
 use crate::cffi::log;
 use crate::cffi::queue::Kind;
 use crate::cffi::user::{Callback, Hook, Inside, marks};
@@ -34,9 +34,7 @@ pub struct mcplink_client_t {
     pub(super) callers: Callers,
 }
 
-impl Object for mcplink_client_t {
-    const KIND: ObjectKind = ObjectKind::Client;
-}
+handle!(mcplink_client_t is Client);
 
 /// The state of a client.
 #[repr(C)]
@@ -167,10 +165,6 @@ impl mcplink_client_t {
 }
 
 impl Handled for mcplink_client_t {
-    fn gate(&self) -> &Gate {
-        &self.gate
-    }
-
     fn threads(&self) -> Threads {
         self.shared.threads.clone()
     }

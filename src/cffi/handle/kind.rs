@@ -80,6 +80,29 @@ pub(in crate::cffi) trait Object {
     const KIND: Kind;
 }
 
+/// Declares a type of object that C holds, with its kind: `object!(mcplink_tool_t is Tool);`.
+macro_rules! object {
+    ($object:ident is $kind:ident) => {
+        impl $crate::cffi::handle::Object for $object {
+            const KIND: $crate::cffi::handle::Kind = $crate::cffi::handle::Kind::$kind;
+        }
+    };
+}
+
+/// Declares a type of handle, with its kind. The type has a field `gate`, and implements
+/// [`Handled`](super::Handled).
+macro_rules! handle {
+    ($handle:ident is $kind:ident) => {
+        object!($handle is $kind);
+
+        impl $crate::cffi::handle::Gated for $handle {
+            fn gate(&self) -> &$crate::cffi::handle::Gate {
+                &self.gate
+            }
+        }
+    };
+}
+
 /// The upper three bytes of every tag: "mcl" in ASCII. The lowest byte of a tag is the number of
 /// the kind.
 const MAGIC: u32 = 0x6d63_6c00;

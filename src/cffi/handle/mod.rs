@@ -9,6 +9,7 @@
 //! leaves. Freeing first closes the handle, which wakes the threads inside, and then waits until
 //! the count is zero. So no thread still uses the handle when the free function returns.
 
+#[macro_use]
 mod kind;
 pub(super) mod slots;
 
@@ -36,10 +37,13 @@ use crate::transport::{Stack, Threads};
 /// leave.
 const FREEING: usize = 1 << (usize::BITS - 1);
 
-/// An object that any thread may use at any time. C owns a pointer to the object.
-pub(super) trait Handled: Object + Send + Sync + 'static {
+/// An object with a gate. [`handle`](kind) implements this trait.
+pub(super) trait Gated: Object {
     fn gate(&self) -> &Gate;
+}
 
+/// An object that any thread may use at any time. C owns a pointer to the object.
+pub(super) trait Handled: Gated + Send + Sync + 'static {
     /// Returns the thread settings of the handle.
     fn threads(&self) -> Threads {
         Threads::default()

@@ -11,7 +11,6 @@ use super::tool::type_of;
 use crate::cffi::arg;
 use crate::cffi::entry::{Outcome, ffi, free, need, own};
 use crate::cffi::error::mcplink_error_t;
-use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::json::{json_value, mcplink_json_t};
 use crate::cffi::refusal::{Refusal, Settings, constructed, set, taken};
 use crate::cffi::responder::mcplink_responder_t;
@@ -33,9 +32,7 @@ pub struct mcplink_form_t {
     refusal: Refusal,
 }
 
-impl Object for mcplink_form_t {
-    const KIND: ObjectKind = ObjectKind::Form;
-}
+object!(mcplink_form_t is Form);
 
 impl Settings for mcplink_form_t {
     const TARGET: &'static str = "server";

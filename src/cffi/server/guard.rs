@@ -11,7 +11,7 @@ use super::settings::mcplink_server_options_t;
 use crate::cffi::answer::code_of;
 use crate::cffi::arg;
 use crate::cffi::entry::{Outcome, find, needing};
-use crate::cffi::handle::{Kind as ObjectKind, Lent, Object};
+use crate::cffi::handle::Lent;
 use crate::cffi::json::{Document, mcplink_json_t};
 use crate::cffi::refusal::set;
 use crate::cffi::text::{Text, filled, mcplink_str_t, missing, name};
@@ -50,9 +50,7 @@ pub struct mcplink_guarded_request_t {
     verdict: Mutex<Verdict>,
 }
 
-impl Object for mcplink_guarded_request_t {
-    const KIND: ObjectKind = ObjectKind::GuardedRequest;
-}
+object!(mcplink_guarded_request_t is GuardedRequest);
 
 /// The refusals that the function of a guard has asked for.
 #[derive(Default)]

@@ -5,7 +5,6 @@ use std::ffi::c_char;
 use super::definition::required;
 use crate::cffi::arg;
 use crate::cffi::entry::{free, own};
-use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::json::typed;
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};
 use crate::cffi::text::{self, optional};
@@ -15,9 +14,7 @@ use crate::schema::{Icon, MetaObject, Prompt, PromptArgument};
 /// definition. A server copies the definitions that are added to it.
 pub struct mcplink_prompt_t(pub(super) Prompt, Refusal);
 
-impl Object for mcplink_prompt_t {
-    const KIND: ObjectKind = ObjectKind::Prompt;
-}
+object!(mcplink_prompt_t is Prompt);
 
 impl Settings for mcplink_prompt_t {
     const TARGET: &'static str = "server";

@@ -8,9 +8,7 @@ use serde_json::{Value, json};
 use super::mcplink_server_t;
 use super::serving::{Served, Serving};
 use crate::cffi::entry::value;
-use crate::cffi::handle::{
-    Gate, Handled, Kind as ObjectKind, Object, enter, entering, free_handle, into_raw, visit,
-};
+use crate::cffi::handle::{Gate, Handled, enter, entering, free_handle, into_raw, visit};
 use crate::cffi::text::{filled, optional};
 use crate::cffi::user::is_inside;
 use crate::server::{Publication, Publish};
@@ -41,15 +39,9 @@ impl Served for Publication {
     }
 }
 
-impl Object for mcplink_publication_t {
-    const KIND: ObjectKind = ObjectKind::Publication;
-}
+handle!(mcplink_publication_t is Publication);
 
 impl Handled for mcplink_publication_t {
-    fn gate(&self) -> &Gate {
-        &self.gate
-    }
-
     /// Returns whether this thread is inside the publication or its server. A handler of the server
     /// counts as inside, because closing the publication would wait for the handler's call.
     fn is_inside(&self) -> bool {

@@ -3,7 +3,6 @@
 use std::ffi::c_char;
 
 use crate::cffi::entry::{free, own};
-use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::json::typed;
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};
 use crate::cffi::text::{self, optional};
@@ -13,9 +12,7 @@ use crate::schema::{Annotations, Icon, MetaObject, Resource};
 /// definition. A server copies the definitions that are added to it.
 pub struct mcplink_resource_t(pub(super) Resource, Refusal);
 
-impl Object for mcplink_resource_t {
-    const KIND: ObjectKind = ObjectKind::Resource;
-}
+object!(mcplink_resource_t is Resource);
 
 impl Settings for mcplink_resource_t {
     const TARGET: &'static str = "server";

@@ -9,9 +9,7 @@ use super::settings::mcplink_server_options_t;
 use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::dump;
 use crate::cffi::entry::Outcome;
-use crate::cffi::handle::{
-    Fault, Gate, Handled, Kind as ObjectKind, Object, free_handle, into_raw, slots,
-};
+use crate::cffi::handle::{Fault, Gate, Handled, free_handle, into_raw, slots};
 use crate::cffi::log::Hook;
 use crate::cffi::refusal::{Refusal, Settings, constructed, taken};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
@@ -42,15 +40,9 @@ pub struct mcplink_server_t {
     pub(super) refusal: Refusal,
 }
 
-impl Object for mcplink_server_t {
-    const KIND: ObjectKind = ObjectKind::Server;
-}
+handle!(mcplink_server_t is Server);
 
 impl Handled for mcplink_server_t {
-    fn gate(&self) -> &Gate {
-        &self.gate
-    }
-
     fn threads(&self) -> Threads {
         self.serving.threads().clone()
     }

@@ -8,9 +8,7 @@ use super::mcplink_server_t;
 use super::serving::{Line, Serving};
 use crate::cffi::entry::{Outcome, descriptor, ffi, find, value};
 use crate::cffi::error::mcplink_error_t;
-use crate::cffi::handle::{
-    Gate, Handled, Kind as ObjectKind, Object, enter, entering, free_handle, into_raw, visit,
-};
+use crate::cffi::handle::{Gate, Handled, enter, entering, free_handle, into_raw, visit};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{Text, filled, mcplink_str_t};
 use crate::cffi::transport::mcplink_transport_t;
@@ -31,15 +29,9 @@ pub struct mcplink_session_t {
     shown: u64,
 }
 
-impl Object for mcplink_session_t {
-    const KIND: ObjectKind = ObjectKind::Session;
-}
+handle!(mcplink_session_t is Session);
 
 impl Handled for mcplink_session_t {
-    fn gate(&self) -> &Gate {
-        &self.gate
-    }
-
     fn close(&self) {
         let _inside = self.serving.inside();
         self.line.close();

@@ -8,7 +8,6 @@ use super::handler::{HandlerFn, Handlers, given};
 use crate::cffi::answer::mcplink_handler_fn;
 use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::event::mcplink_server_event_fn;
-use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::log::{self, Hook};
 use crate::cffi::queue::Queue;
 use crate::cffi::refusal::{Refusal, Settings, set};
@@ -42,9 +41,7 @@ pub struct mcplink_server_options_t {
     refusal: Refusal,
 }
 
-impl Object for mcplink_server_options_t {
-    const KIND: ObjectKind = ObjectKind::ServerOptions;
-}
+object!(mcplink_server_options_t is ServerOptions);
 
 /// A function that applies a setting when the server is built. The number is that of the server's
 /// handle.

@@ -3,7 +3,6 @@
 use std::ffi::c_char;
 
 use crate::cffi::entry::{free, own};
-use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::json::typed;
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};
 use crate::cffi::text::{self, optional};
@@ -14,9 +13,7 @@ use crate::schema::{Annotations, Icon, MetaObject, ResourceTemplate};
 /// a time may use a definition. A server copies the definitions that are added to it.
 pub struct mcplink_template_t(pub(super) ResourceTemplate, Refusal);
 
-impl Object for mcplink_template_t {
-    const KIND: ObjectKind = ObjectKind::Template;
-}
+object!(mcplink_template_t is Template);
 
 impl Settings for mcplink_template_t {
     const TARGET: &'static str = "server";

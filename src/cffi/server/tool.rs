@@ -8,7 +8,6 @@ use serde_json::{Map, Value, json};
 use super::definition::required;
 use crate::cffi::arg;
 use crate::cffi::entry::{Outcome, free, own};
-use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::json::json_payload;
 use crate::cffi::json::typed;
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};
@@ -21,9 +20,7 @@ use crate::validation::Validator;
 /// server copies the definitions that are added to it.
 pub struct mcplink_tool_t(pub(super) Tool, Params, Refusal);
 
-impl Object for mcplink_tool_t {
-    const KIND: ObjectKind = ObjectKind::Tool;
-}
+object!(mcplink_tool_t is Tool);
 
 impl Settings for mcplink_tool_t {
     const TARGET: &'static str = "server";

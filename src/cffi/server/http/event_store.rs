@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::cffi::arg::invalid;
 use crate::cffi::entry::needing_mut;
-use crate::cffi::handle::{Kind as ObjectKind, Object, Tagged};
+use crate::cffi::handle::Tagged;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{Text, mcplink_str_t, measured};
 use crate::cffi::user::{Callback, Hook, UserData, call_back};
@@ -215,9 +215,7 @@ pub struct mcplink_replay_t {
     is_over: bool,
 }
 
-impl Object for mcplink_replay_t {
-    const KIND: ObjectKind = ObjectKind::Replay;
-}
+object!(mcplink_replay_t is Replay);
 
 impl mcplink_replay_t {
     fn send(&mut self, number: u64, event: &[u8]) -> Result<()> {

@@ -9,9 +9,7 @@ use super::channel::{
 };
 use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::entry::{Outcome, plain};
-use crate::cffi::handle::{
-    Gate, Handled, Kind as ObjectKind, Object, enter, entering, free_handle, into_raw,
-};
+use crate::cffi::handle::{Gate, Handled, enter, entering, free_handle, into_raw};
 use crate::cffi::refusal::{Refusal, Settings, constructed, refused};
 use crate::cffi::status::mcplink_status_t;
 use crate::cffi::text::{measured, missing, name, optional};
@@ -30,9 +28,7 @@ pub struct mcplink_exchange_t {
     refusal: Refusal,
 }
 
-impl Object for mcplink_exchange_t {
-    const KIND: ObjectKind = ObjectKind::Exchange;
-}
+handle!(mcplink_exchange_t is Exchange);
 
 /// The HTTP request of an exchange, as described by the host.
 pub(super) struct Asked {
@@ -59,10 +55,6 @@ impl Asked {
 }
 
 impl Handled for mcplink_exchange_t {
-    fn gate(&self) -> &Gate {
-        &self.gate
-    }
-
     fn begin_close(&self) {
         self.channel.abandon();
     }

@@ -1,7 +1,6 @@
 //! The status and header fields of a response, as the host sees them.
 
 use crate::cffi::entry::get;
-use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::text::{Text, mcplink_str_t};
 use crate::transport::http::ResponseHead;
 
@@ -13,9 +12,7 @@ pub struct mcplink_http_head_t {
     while_quiet: Option<(u32, Text)>,
 }
 
-impl Object for mcplink_http_head_t {
-    const KIND: ObjectKind = ObjectKind::HttpHead;
-}
+object!(mcplink_http_head_t is HttpHead);
 
 impl mcplink_http_head_t {
     pub(super) fn of(head: &ResponseHead) -> Self {

@@ -10,9 +10,7 @@ use super::super::mcplink_server_t;
 use super::super::serving::{Served, Serving};
 use super::options::mcplink_http_options_t;
 use crate::cffi::entry::{find, optional, value};
-use crate::cffi::handle::{
-    Gate, Handled, Kind as ObjectKind, Object, enter, entering, free_handle, into_raw, visit,
-};
+use crate::cffi::handle::{Gate, Handled, enter, entering, free_handle, into_raw, visit};
 use crate::cffi::text::{self, Text, mcplink_str_t};
 use crate::cffi::user::is_inside;
 use crate::server::http::HttpServer;
@@ -49,15 +47,9 @@ impl Served for HttpServer {
     }
 }
 
-impl Object for mcplink_listener_t {
-    const KIND: ObjectKind = ObjectKind::Listener;
-}
+handle!(mcplink_listener_t is Listener);
 
 impl Handled for mcplink_listener_t {
-    fn gate(&self) -> &Gate {
-        &self.gate
-    }
-
     /// Returns whether this thread is inside the listener or its server. A handler of the server
     /// counts as inside, because closing the listener would wait for the handler's call.
     fn is_inside(&self) -> bool {

@@ -11,9 +11,7 @@ use super::options::mcplink_http_options_t;
 use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::entry::{ffi, optional};
 use crate::cffi::error::mcplink_error_t;
-use crate::cffi::handle::{
-    Gate, Handled, Kind as ObjectKind, Object, enter, entering, free_handle, into_raw,
-};
+use crate::cffi::handle::{Gate, Handled, enter, entering, free_handle, into_raw};
 use crate::cffi::refusal::Settings as _;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::error::{Error, ErrorKind};
@@ -40,15 +38,9 @@ impl Served for HttpService {
     }
 }
 
-impl Object for mcplink_http_t {
-    const KIND: ObjectKind = ObjectKind::Http;
-}
+handle!(mcplink_http_t is Http);
 
 impl Handled for mcplink_http_t {
-    fn gate(&self) -> &Gate {
-        &self.gate
-    }
-
     fn close(&self) {
         let _inside = self.serving.inside();
         self.service.close();

@@ -12,7 +12,6 @@ use super::request::{AuthenticateFn, Check, mcplink_authenticate_fn};
 use super::resource_server::mcplink_resource_server_t;
 use crate::cffi::arg;
 use crate::cffi::entry::{Outcome, free, own, value};
-use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::refusal::{Refusal, Settings, set, taken};
 use crate::cffi::server::mcplink_server_t;
 use crate::cffi::text::{filled, measured, missing, name, optional};
@@ -38,9 +37,7 @@ pub struct mcplink_http_options_t {
     refusal: Refusal,
 }
 
-impl Object for mcplink_http_options_t {
-    const KIND: ObjectKind = ObjectKind::HttpOptions;
-}
+object!(mcplink_http_options_t is HttpOptions);
 
 type SetStore = Box<dyn Fn(HttpOptions, u64) -> HttpOptions>;
 

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::entry::{Outcome, find, need, plain};
 use crate::cffi::failure::Failure;
-use crate::cffi::handle::{Fault, Kind as ObjectKind, Lent, Object};
+use crate::cffi::handle::{Fault, Lent};
 use crate::cffi::log;
 use crate::cffi::queue::Kind;
 use crate::cffi::refusal::{Refusal, Settings, refused};
@@ -55,9 +55,7 @@ struct Decision {
     key: Option<String>,
 }
 
-impl Object for mcplink_http_request_t {
-    const KIND: ObjectKind = ObjectKind::HttpRequest;
-}
+object!(mcplink_http_request_t is HttpRequest);
 
 /// Authenticates a request. The callback calls mcplink_http_request_admit or one of the functions
 /// that refuse; the last call counts. If the callback calls none of these functions, the request is

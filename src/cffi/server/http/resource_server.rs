@@ -9,7 +9,6 @@ use super::request::{AuthenticateFn, Check, mcplink_authenticate_fn};
 use crate::cffi::arg;
 use crate::cffi::auth::mcplink_dpop;
 use crate::cffi::entry::{free, own};
-use crate::cffi::handle::{Kind as ObjectKind, Object};
 use crate::cffi::json::json_payload;
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};
 use crate::cffi::text::{bytes, filled, filled_measured, missing, name, optional};
@@ -50,9 +49,7 @@ pub struct mcplink_resource_server_t {
     refusal: Refusal,
 }
 
-impl Object for mcplink_resource_server_t {
-    const KIND: ObjectKind = ObjectKind::ResourceServer;
-}
+object!(mcplink_resource_server_t is ResourceServer);
 
 /// The keys and the lifetime of nonces for DPoP proofs.
 #[derive(Clone)]
