@@ -63,16 +63,15 @@ actions! {
     }
 }
 
-/// Checks whether a token was triggered.
-///
-/// Returns: true if the token was triggered.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_cancel_is_triggered(cancel: *const mcplink_cancel_t) -> bool {
-    value(false, || {
-        // SAFETY: the header requires a token of this library.
-        let cancel = unsafe { visit(cancel, "mcplink_cancel_is_triggered") };
-        cancel.is_some_and(|cancel| cancel.token.is_triggered())
-    })
+getters! {
+    visit(cancel: mcplink_cancel_t);
+
+    /// Checks whether a token was triggered.
+    ///
+    /// Returns: true if the token was triggered.
+    fn mcplink_cancel_is_triggered() -> bool {
+        cancel.token.is_triggered()
+    }
 }
 
 /// Frees a token. Calls that use the token continue. If the token was not triggered, these calls

@@ -23,9 +23,10 @@
 //!
 //! Each entry becomes an exported function. Its first parameter is the object, which the function
 //! of the first line finds: [`enter`](super::handle::enter), [`need`](super::entry::need) or
-//! [`taken`](super::refusal::taken). The body can fail with `?`, and is unsafe code. An entry with
-//! a result has one more parameter, which receives the object that the body makes. `; user` stands
-//! for the user data of a callback, as in [`actions`](super::actions).
+//! [`taken`](super::refusal::taken). The body can fail with `?`, return early with another status,
+//! and is unsafe code. An entry with a result has one more parameter, which receives the object
+//! that the body makes. `; user` stands for the user data of a callback, as in
+//! [`actions`](super::actions).
 //!
 //! cbindgen does not expand macros, so `header/tables.rs` does it for the header.
 

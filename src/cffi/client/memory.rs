@@ -136,22 +136,17 @@ pub extern "C" fn mcplink_era_memory_new() -> *mut mcplink_era_memory_t {
     })
 }
 
-/// Returns the remembered era of a server.
-///
-/// address: the address, as a key of mcplink_era_memory_entries.
-/// Returns: the era; MCPLINK_ERA_UNKNOWN if no era is remembered.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_era_memory_recall(
-    memory: *const mcplink_era_memory_t,
-    address: *const c_char,
-) -> arg::mcplink_era {
-    value(mcplink_era::MCPLINK_ERA_UNKNOWN, || {
-        let function = "mcplink_era_memory_recall";
-        // SAFETY: the header requires a memory of this library and text that ends in NUL.
-        let (memory, address) = unsafe { (visit(memory, function), name(address, "address")) };
-        let era = memory.and_then(|memory| memory.memory.recall(address.ok()?));
-        era.map_or(mcplink_era::MCPLINK_ERA_UNKNOWN, mcplink_era::from)
-    }) as i32
+getters! {
+    visit(memory: mcplink_era_memory_t);
+
+    /// Returns the remembered era of a server.
+    ///
+    /// address: the address, as a key of mcplink_era_memory_entries.
+    /// Returns: the era; MCPLINK_ERA_UNKNOWN if no era is remembered.
+    fn mcplink_era_memory_recall(address: *const c_char) -> arg::mcplink_era {
+        let known = memory.memory.recall(name(address, "address").ok()?)?;
+        mcplink_era::from(known) as i32
+    }
 }
 
 actions! {

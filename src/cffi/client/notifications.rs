@@ -68,12 +68,8 @@ pub unsafe extern "C" fn mcplink_client_roots_changed(
 ) -> mcplink_status_t {
     // SAFETY: the header requires valid arguments.
     unsafe {
-        act(
-            client,
-            err,
-            method::NOTIFICATIONS_ROOTS_LIST_CHANGED,
-            |_, client| Ok(client.roots_changed()?),
-        )
+        let method = method::NOTIFICATIONS_ROOTS_LIST_CHANGED;
+        act(client, err, method, |_, client| Ok(client.roots_changed()?))
     }
 }
 
@@ -93,25 +89,15 @@ pub unsafe extern "C" fn mcplink_client_roots_changed_start(
     out: *mut *mut mcplink_call_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
+    let done = (callback, user, destroy);
+    let notify = |client: &Client, _: CallOptions<'_>| {
+        client.roots_changed()?;
+        Ok(mcplink_result_t::empty())
+    };
+    let method = method::NOTIFICATIONS_ROOTS_LIST_CHANGED;
+    let request = |_: &mcplink_client_t| Ok(Request::in_order(method, notify));
     // SAFETY: the header requires valid arguments.
-    unsafe {
-        start(
-            client,
-            ptr::null(),
-            (callback, user, destroy),
-            out,
-            err,
-            |_| {
-                Ok(Request::in_order(
-                    method::NOTIFICATIONS_ROOTS_LIST_CHANGED,
-                    |client, _| {
-                        client.roots_changed()?;
-                        Ok(mcplink_result_t::empty())
-                    },
-                ))
-            },
-        )
-    }
+    unsafe { start(client, ptr::null(), done, out, err, request) }
 }
 
 calls! {
@@ -298,28 +284,20 @@ pub unsafe extern "C" fn mcplink_client_unsubscribe_start(
     out: *mut *mut mcplink_call_t,
     err: *mut *mut mcplink_error_t,
 ) -> mcplink_status_t {
+    let done = (callback, user, destroy);
     // SAFETY: the header requires valid arguments.
     unsafe {
-        start(
-            client,
-            ptr::null(),
-            (callback, user, destroy),
-            out,
-            err,
-            |client| {
-                let shared = Arc::downgrade(&client.shared);
-                let uri = name(uri, "uri")?.to_owned();
-                Ok(Request::in_order(
-                    method::RESOURCES_UNSUBSCRIBE,
-                    move |_, _| {
-                        if let Some(shared) = shared.upgrade() {
-                            unsubscribe(&shared, &uri);
-                        }
-                        Ok(mcplink_result_t::empty())
-                    },
-                ))
-            },
-        )
+        start(client, ptr::null(), done, out, err, |client| {
+            let shared = Arc::downgrade(&client.shared);
+            let uri = name(uri, "uri")?.to_owned();
+            let end = move |_: &Client, _: CallOptions<'_>| {
+                if let Some(shared) = shared.upgrade() {
+                    unsubscribe(&shared, &uri);
+                }
+                Ok(mcplink_result_t::empty())
+            };
+            Ok(Request::in_order(method::RESOURCES_UNSUBSCRIBE, end))
+        })
     }
 }
 

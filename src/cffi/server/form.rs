@@ -255,40 +255,30 @@ pub unsafe extern "C" fn mcplink_form_free(form: *mut mcplink_form_t) {
     unsafe { free(form) }
 }
 
-/// Asks the user to confirm an action. The user sees the message, and no fields. See
-/// mcplink_responder_ask: the handler is run again when the user has answered.
-///
-/// responder: the responder, of a call of a tool, resource or prompt.
-/// key: identifies this question within the call.
-/// message: the question, for the user.
-/// accepted: receives true if the user agreed; false if the user declined or dismissed the
-/// question, and without an answer.
-/// Returns: the codes of mcplink_responder_ask. For all but MCPLINK_OK, the handler may simply
-/// return.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_responder_confirm(
-    responder: *mut mcplink_responder_t,
-    key: *const c_char,
-    message: *const c_char,
-    accepted: *mut bool,
-    err: *mut *mut mcplink_error_t,
-) -> mcplink_status_t {
-    // SAFETY: the header requires valid arguments: texts that end in NUL, pointers that can be
-    // written to, a responder of this library.
-    unsafe {
-        ffi(err, || {
-            let responder = need(responder, "responder")?;
-            if accepted.is_null() {
-                return Err(missing("accepted").into());
-            }
-            accepted.write(false);
-            let (key, message) = (name(key, "key")?, name(message, "message")?);
-            let agreed =
-                responder.ask(method::ELICITATION_CREATE, |it| it.confirm(key, message))?;
-            accepted.write(agreed.unwrap_or_default());
-            Ok(asked(agreed.is_some()))
-        })
+fallible! {
+    need(responder: *mut mcplink_responder_t);
+
+    /// Asks the user to confirm an action. The user sees the message, and no fields. See
+    /// mcplink_responder_ask: the handler is run again when the user has answered.
+    ///
+    /// responder: the responder, of a call of a tool, resource or prompt.
+    /// key: identifies this question within the call.
+    /// message: the question, for the user.
+    /// accepted: receives true if the user agreed; false if the user declined or dismissed the
+    /// question, and without an answer.
+    /// Returns: the codes of mcplink_responder_ask. For all but MCPLINK_OK, the handler may simply
+    /// return.
+    fn mcplink_responder_confirm(key: *const c_char, message: *const c_char, accepted: *mut bool) {
+        if accepted.is_null() {
+            return Err(missing("accepted").into());
+        }
+        accepted.write(false);
+        let (key, message) = (name(key, "key")?, name(message, "message")?);
+        let asked = responder.ask(method::ELICITATION_CREATE, |it| it.confirm(key, message))?;
+        let Some(agreed) = asked else {
+            return Ok(mcplink_status::MCPLINK_PENDING);
+        };
+        accepted.write(agreed);
     }
 }
 
@@ -331,14 +321,10 @@ pub unsafe extern "C" fn mcplink_responder_elicit(
                 let filled = answer.content.as_deref().map_or("{}", RawValue::get);
                 content.write(responder.show(key, filled)?);
             }
-            Ok(asked(answer.is_some()))
+            match answer {
+                Some(_) => Ok(mcplink_status::MCPLINK_OK),
+                None => Ok(mcplink_status::MCPLINK_PENDING),
+            }
         })
-    }
-}
-
-fn asked(is_answered: bool) -> mcplink_status {
-    match is_answered {
-        true => mcplink_status::MCPLINK_OK,
-        false => mcplink_status::MCPLINK_PENDING,
     }
 }

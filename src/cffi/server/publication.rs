@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use super::mcplink_server_t;
 use super::serving::{Served, Serving};
-use crate::cffi::entry::value;
 use crate::cffi::handle::{Gate, Handled, enter, entering, free_handle, into_raw, visit};
 use crate::cffi::text::{filled, optional};
 use crate::cffi::user::is_inside;
@@ -117,18 +116,15 @@ fallible! {
     }
 }
 
-/// Returns the number of connected clients of a published server.
-///
-/// Returns: the number.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mcplink_publication_clients(
-    publication: *const mcplink_publication_t,
-) -> usize {
-    value(0, || {
-        // SAFETY: the header requires a publication of this library.
-        let publication = unsafe { visit(publication, "mcplink_publication_clients") };
-        publication.map_or(0, |publication| publication.publication.clients())
-    })
+getters! {
+    visit(publication: mcplink_publication_t);
+
+    /// Returns the number of connected clients of a published server.
+    ///
+    /// Returns: the number.
+    fn mcplink_publication_clients() -> usize {
+        publication.publication.clients()
+    }
 }
 
 actions! {
