@@ -19,8 +19,7 @@ use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Quote, RpcError};
 ///
 /// The pointers are NULL, or meet the requirements of the C header.
 unsafe fn read<T>(
-    function: &str,
-    expected: &str,
+    (function, expected): (&str, &str),
     (request, responder): (*const mcplink_request_t, *mut mcplink_responder_t),
     param: *const c_char,
     out: *mut T,
@@ -126,19 +125,10 @@ pub unsafe extern "C" fn mcplink_request_string(
     param: *const c_char,
     out: *mut mcplink_str_t,
 ) -> mcplink_status_t {
-    let function = "mcplink_request_string";
+    let this = ("mcplink_request_string", "string");
     let convert = |node: &JsonNode| node.string().map(ArenaText::view);
     // SAFETY: the header requires valid arguments.
-    unsafe {
-        read(
-            function,
-            "string",
-            (request, responder),
-            param,
-            out,
-            convert,
-        )
-    }
+    unsafe { read(this, (request, responder), param, out, convert) }
 }
 
 /// Reads an argument that is an integer. See mcplink_request_string.
@@ -156,19 +146,10 @@ pub unsafe extern "C" fn mcplink_request_integer(
     param: *const c_char,
     out: *mut i64,
 ) -> mcplink_status_t {
-    let function = "mcplink_request_integer";
+    let this = ("mcplink_request_integer", "integer");
     let convert = |node: &JsonNode| node.as_i64();
     // SAFETY: the header requires valid arguments.
-    unsafe {
-        read(
-            function,
-            "integer",
-            (request, responder),
-            param,
-            out,
-            convert,
-        )
-    }
+    unsafe { read(this, (request, responder), param, out, convert) }
 }
 
 /// Reads an argument that is a number. See mcplink_request_string.
@@ -186,19 +167,10 @@ pub unsafe extern "C" fn mcplink_request_number(
     param: *const c_char,
     out: *mut f64,
 ) -> mcplink_status_t {
-    let function = "mcplink_request_number";
+    let this = ("mcplink_request_number", "number");
     let convert = |node: &JsonNode| node.as_f64();
     // SAFETY: the header requires valid arguments.
-    unsafe {
-        read(
-            function,
-            "number",
-            (request, responder),
-            param,
-            out,
-            convert,
-        )
-    }
+    unsafe { read(this, (request, responder), param, out, convert) }
 }
 
 /// Reads an argument that is true or false. See mcplink_request_string.
@@ -216,17 +188,8 @@ pub unsafe extern "C" fn mcplink_request_boolean(
     param: *const c_char,
     out: *mut bool,
 ) -> mcplink_status_t {
-    let function = "mcplink_request_boolean";
+    let this = ("mcplink_request_boolean", "boolean");
     let convert = |node: &JsonNode| node.as_bool();
     // SAFETY: the header requires valid arguments.
-    unsafe {
-        read(
-            function,
-            "boolean",
-            (request, responder),
-            param,
-            out,
-            convert,
-        )
-    }
+    unsafe { read(this, (request, responder), param, out, convert) }
 }
