@@ -51,29 +51,17 @@ pub enum mcplink_rpc_code {
 pub(super) fn code_of(code: i32) -> Result<ErrorCode> {
     use mcplink_rpc_code as Code;
     let known = [
-        (Code::MCPLINK_RPC_USER_REJECTED, ErrorCode::USER_REJECTED),
-        (
-            Code::MCPLINK_RPC_INVALID_REQUEST,
-            ErrorCode::INVALID_REQUEST,
-        ),
-        (
-            Code::MCPLINK_RPC_METHOD_NOT_FOUND,
-            ErrorCode::METHOD_NOT_FOUND,
-        ),
-        (Code::MCPLINK_RPC_INVALID_PARAMS, ErrorCode::INVALID_PARAMS),
-        (Code::MCPLINK_RPC_INTERNAL_ERROR, ErrorCode::INTERNAL_ERROR),
-        (
-            Code::MCPLINK_RPC_RESOURCE_NOT_FOUND,
-            ErrorCode::RESOURCE_NOT_FOUND,
-        ),
-        (
-            Code::MCPLINK_RPC_URL_ELICITATION_REQUIRED,
-            ErrorCode::URL_ELICITATION_REQUIRED,
-        ),
+        Code::MCPLINK_RPC_USER_REJECTED,
+        Code::MCPLINK_RPC_INVALID_REQUEST,
+        Code::MCPLINK_RPC_METHOD_NOT_FOUND,
+        Code::MCPLINK_RPC_INVALID_PARAMS,
+        Code::MCPLINK_RPC_INTERNAL_ERROR,
+        Code::MCPLINK_RPC_RESOURCE_NOT_FOUND,
+        Code::MCPLINK_RPC_URL_ELICITATION_REQUIRED,
     ];
-    match known.into_iter().find(|(known, _)| *known as i32 == code) {
-        Some((_, known)) => Ok(known),
-        None => ErrorCode::application(code),
+    match known.iter().any(|known| *known as i32 == code) {
+        true => Ok(ErrorCode::of(code.into())),
+        false => ErrorCode::application(code),
     }
 }
 

@@ -2,143 +2,61 @@
 
 use std::borrow::Cow;
 
-/// The settings of Rust that error texts and log records name, with their names in C.
-const NAMES: [(&str, &str); 47] = [
-    (
-        "Browser::show, Browser::program",
-        "mcplink_oauth_set_browser",
-    ),
-    (
-        "CallOptions::log_level",
-        "mcplink_call_options_set_log_level",
-    ),
-    ("Child::current_dir", "mcplink_client_options_set_cwd"),
-    (
-        "Child::die_with_parent",
-        "mcplink_client_options_set_die_with_parent",
-    ),
-    (
-        "ClientBuilder::assume_capabilities",
-        "mcplink_client_options_set_assume_capabilities",
-    ),
-    (
-        "ClientBuilder::connect_timeout",
-        "mcplink_client_options_set_connect_timeout_ms",
-    ),
-    (
-        "ClientBuilder::max_list_items",
-        "mcplink_client_options_set_max_list",
-    ),
-    (
-        "ClientBuilder::max_list_pages",
-        "mcplink_client_options_set_max_list",
-    ),
-    (
-        "ClientBuilder::on_connection_event",
-        "mcplink_client_options_on_event",
-    ),
-    (
-        "ClientBuilder::on_list_roots",
-        "mcplink_client_options_on_list_roots",
-    ),
-    (
-        "ClientBuilder::slow_handler",
-        "mcplink_client_options_set_slow_handler_ms",
-    ),
-    (
-        "ClientBuilder::validator",
-        "mcplink_client_options_clear_validation",
-    ),
-    ("Context::ask", "mcplink_responder_ask"),
-    ("Dpop::nonces", "mcplink_resource_server_set_nonces"),
-    (
-        "ElicitRequestParams::url",
-        "mcplink_responder_ask with the mode \"url\"",
-    ),
-    ("Folder::max_bytes", "mcplink_server_add_folder"),
-    (
-        "Http::client_certificate",
-        "mcplink_client_options_set_client_certificate",
-    ),
-    (
-        "Http::follow_redirects",
-        "mcplink_client_options_set_follow_redirects",
-    ),
-    (
-        "Http::http_client",
-        "mcplink_client_options_set_http_client",
-    ),
-    ("Http::proxy", "mcplink_client_options_set_proxy"),
-    (
-        "Http::root_certificates",
-        "mcplink_client_options_set_root_certificates",
-    ),
-    (
-        "HttpLimits::max_connections",
-        "MCPLINK_HTTP_LIMIT_CONNECTIONS",
-    ),
-    ("HttpOptions::max_sessions", "MCPLINK_HTTP_LIMIT_SESSIONS"),
-    ("HttpOptions::max_streams", "MCPLINK_HTTP_LIMIT_STREAMS"),
-    (
-        "HttpOptions::old_paths",
-        "mcplink_http_options_set_old_paths",
-    ),
-    (
-        "HttpOptions::session_idle",
-        "mcplink_http_options_set_session_idle_ms",
-    ),
-    ("JwtVerifier::proxy", "mcplink_resource_server_set_proxy"),
-    (
-        "JwtVerifier::root_certificates",
-        "mcplink_resource_server_set_root_certificates",
-    ),
-    ("Limits::max_calls", "MCPLINK_LIMIT_CALLS"),
-    ("Limits::max_message_bytes", "MCPLINK_LIMIT_MESSAGE_BYTES"),
-    ("Limits::max_queued_bytes", "MCPLINK_LIMIT_QUEUED_BYTES"),
-    ("OAuth::forget", "mcplink_oauth_forget"),
-    (
-        "OAuthBuilder::allow_private_addresses",
-        "mcplink_oauth_set_private_addresses",
-    ),
-    (
-        "OAuthBuilder::authorization_param",
-        "mcplink_oauth_set_authorization_param",
-    ),
-    ("OAuthBuilder::dpop_key", "mcplink_oauth_set_dpop_signer"),
-    ("OAuthBuilder::http_client", "mcplink_oauth_set_http_client"),
-    (
-        "OAuthBuilder::login_timeout",
-        "mcplink_oauth_set_login_timeout_ms",
-    ),
-    ("OAuthBuilder::proxy", "mcplink_oauth_set_proxy"),
-    ("OAuthBuilder::registered", "mcplink_oauth_add_client"),
-    (
-        "OAuthBuilder::root_certificates",
-        "mcplink_oauth_set_root_certificates",
-    ),
-    (
-        "OAuthBuilder::step_timeout",
-        "mcplink_oauth_set_step_timeout_ms",
-    ),
-    (
-        "Restart::max_attempts",
-        "mcplink_client_options_set_restart",
-    ),
-    (
-        "ServerBuilder::declare_capability",
-        "mcplink_server_options_declare_capability",
-    ),
-    (
-        "ServerBuilder::slow_handler",
-        "mcplink_server_options_set_slow_handler_ms",
-    ),
-    (
-        "ServerBuilder::state_lifetime",
-        "mcplink_server_options_set_state_lifetime_ms",
-    ),
-    ("ServerBuilder::tasks", "mcplink_server_options_set_tasks"),
-    ("Transport::again", "mcplink_client_options_set_command"),
-];
+/// The settings of Rust that error texts and log records name, with their names in C: a row each.
+const NAMES: &str = "\
+Browser::show, Browser::program = mcplink_oauth_set_browser
+CallOptions::log_level = mcplink_call_options_set_log_level
+Child::current_dir = mcplink_client_options_set_cwd
+Child::die_with_parent = mcplink_client_options_set_die_with_parent
+ClientBuilder::assume_capabilities = mcplink_client_options_set_assume_capabilities
+ClientBuilder::connect_timeout = mcplink_client_options_set_connect_timeout_ms
+ClientBuilder::max_list_items = mcplink_client_options_set_max_list
+ClientBuilder::max_list_pages = mcplink_client_options_set_max_list
+ClientBuilder::on_connection_event = mcplink_client_options_on_event
+ClientBuilder::on_list_roots = mcplink_client_options_on_list_roots
+ClientBuilder::slow_handler = mcplink_client_options_set_slow_handler_ms
+ClientBuilder::validator = mcplink_client_options_clear_validation
+Context::ask = mcplink_responder_ask
+Dpop::nonces = mcplink_resource_server_set_nonces
+ElicitRequestParams::url = mcplink_responder_ask with the mode \"url\"
+Folder::max_bytes = mcplink_server_add_folder
+Http::client_certificate = mcplink_client_options_set_client_certificate
+Http::follow_redirects = mcplink_client_options_set_follow_redirects
+Http::http_client = mcplink_client_options_set_http_client
+Http::proxy = mcplink_client_options_set_proxy
+Http::root_certificates = mcplink_client_options_set_root_certificates
+HttpLimits::max_connections = MCPLINK_HTTP_LIMIT_CONNECTIONS
+HttpOptions::max_sessions = MCPLINK_HTTP_LIMIT_SESSIONS
+HttpOptions::max_streams = MCPLINK_HTTP_LIMIT_STREAMS
+HttpOptions::old_paths = mcplink_http_options_set_old_paths
+HttpOptions::session_idle = mcplink_http_options_set_session_idle_ms
+JwtVerifier::proxy = mcplink_resource_server_set_proxy
+JwtVerifier::root_certificates = mcplink_resource_server_set_root_certificates
+Limits::max_calls = MCPLINK_LIMIT_CALLS
+Limits::max_message_bytes = MCPLINK_LIMIT_MESSAGE_BYTES
+Limits::max_queued_bytes = MCPLINK_LIMIT_QUEUED_BYTES
+OAuth::forget = mcplink_oauth_forget
+OAuthBuilder::allow_private_addresses = mcplink_oauth_set_private_addresses
+OAuthBuilder::authorization_param = mcplink_oauth_set_authorization_param
+OAuthBuilder::dpop_key = mcplink_oauth_set_dpop_signer
+OAuthBuilder::http_client = mcplink_oauth_set_http_client
+OAuthBuilder::login_timeout = mcplink_oauth_set_login_timeout_ms
+OAuthBuilder::proxy = mcplink_oauth_set_proxy
+OAuthBuilder::registered = mcplink_oauth_add_client
+OAuthBuilder::root_certificates = mcplink_oauth_set_root_certificates
+OAuthBuilder::step_timeout = mcplink_oauth_set_step_timeout_ms
+Restart::max_attempts = mcplink_client_options_set_restart
+ServerBuilder::declare_capability = mcplink_server_options_declare_capability
+ServerBuilder::slow_handler = mcplink_server_options_set_slow_handler_ms
+ServerBuilder::state_lifetime = mcplink_server_options_set_state_lifetime_ms
+ServerBuilder::tasks = mcplink_server_options_set_tasks
+Transport::again = mcplink_client_options_set_command";
+
+/// Returns the names of [`NAMES`]: in Rust, and in C.
+fn names_for_c() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let rows = NAMES.lines();
+    rows.map(|row| row.split_once(" = ").expect("a row has two names"))
+}
 
 /// Replaces the settings of Rust in a text by those of C.
 pub(super) fn for_c(text: &str) -> Cow<'_, str> {
@@ -146,7 +64,7 @@ pub(super) fn for_c(text: &str) -> Cow<'_, str> {
     if !text.contains("::") {
         return text;
     }
-    for (rust, c) in NAMES {
+    for (rust, c) in names_for_c() {
         if let Some(replaced) = with_name(&text, rust, c) {
             text = Cow::Owned(replaced);
         }
@@ -300,14 +218,14 @@ mod tests {
         let named = texts.iter().flat_map(|text| names(text));
         let named = named.filter(|name| !is_attribute(name));
         let named: BTreeSet<String> = named.map(str::to_owned).collect();
-        let known = NAMES.iter().chain(&RUST_ONLY);
+        let known = names_for_c().chain(RUST_ONLY);
         let known = known.flat_map(|(rust, _)| names(rust));
         let known: BTreeSet<String> = known.map(str::to_owned).collect();
         assert_eq!(
             named, known,
             "the names in src, and in the lists of this file"
         );
-        for (_, c) in NAMES {
+        for (_, c) in names_for_c() {
             let name = c.split(' ').next().expect("a name");
             let mut forms = ["(", " = "]
                 .map(|after| format!("{name}{after}"))
@@ -320,7 +238,7 @@ mod tests {
     fn every_setting_in_a_text_has_its_type() {
         // These are parameters in C, and a setting whose name is the same in all its types.
         let bare = ["max_failures", "max_items", "max_timeout"];
-        let known = NAMES.iter().chain(&RUST_ONLY);
+        let known = names_for_c().chain(RUST_ONLY);
         let known = known.flat_map(|(rust, _)| names(rust));
         let known = known.filter_map(|name| Some(name.split_once("::")?.1));
         let known: BTreeSet<&str> = known.filter(|name| name.contains('_')).collect();
