@@ -108,10 +108,8 @@ actions! {
     /// Returns: one of the codes above.
     /// Blocks: only while a client does not read.
     fn mcplink_responder_text(text: *const c_char, len: usize) {
-        responder.answer(Answer::Text {
-            text: payload(text, len, "text")?.to_owned(),
-            mime_type: None,
-        })?;
+        let text = payload(text, len, "text")?.to_owned();
+        responder.answer(Answer::Text(text, None))?;
     }
 
     /// Answers with the contents of a resource, as text of the given MIME type.
@@ -122,10 +120,9 @@ actions! {
     /// Returns: see mcplink_responder_text.
     /// Blocks: only while a client does not read.
     fn mcplink_responder_typed_text(text: *const c_char, len: usize, mime_type: *const c_char) {
-        responder.answer(Answer::Text {
-            text: payload(text, len, "text")?.to_owned(),
-            mime_type: optional(mime_type, "mime_type")?.map(str::to_owned),
-        })?;
+        let text = payload(text, len, "text")?.to_owned();
+        let mime_type = optional(mime_type, "mime_type")?.map(str::to_owned);
+        responder.answer(Answer::Text(text, mime_type))?;
     }
 
     /// Answers with bytes: the contents of a resource, or an image or audio that a tool returns.
@@ -136,10 +133,9 @@ actions! {
     /// Returns: see mcplink_responder_text.
     /// Blocks: only while a client does not read.
     fn mcplink_responder_bytes(data: *const c_void, len: usize, mime_type: *const c_char) {
-        responder.answer(Answer::Bytes {
-            bytes: bytes(data, len, "data")?.to_owned(),
-            mime_type: optional(mime_type, "mime_type")?.map(str::to_owned),
-        })?;
+        let bytes = bytes(data, len, "data")?.to_owned();
+        let mime_type = optional(mime_type, "mime_type")?.map(str::to_owned);
+        responder.answer(Answer::Bytes(bytes, mime_type))?;
     }
 
     /// Answers with a complete result in the format of the protocol. A tool result is

@@ -81,14 +81,10 @@ impl Drop for Question {
 
 /// An answer of a handler.
 pub(super) enum Answer {
-    Text {
-        text: String,
-        mime_type: Option<String>,
-    },
-    Bytes {
-        bytes: Vec<u8>,
-        mime_type: Option<String>,
-    },
+    /// Text, and its media type.
+    Text(String, Option<String>),
+    /// Bytes, and their media type.
+    Bytes(Vec<u8>, Option<String>),
     Structured(Box<RawValue>),
     /// A complete result, as JSON.
     Whole(Box<RawValue>),
@@ -193,17 +189,14 @@ impl Call {
             call,
             &Ways {
                 fit: |_, answer| match answer {
-                    Answer::Text {
-                        text,
-                        mime_type: None,
-                    } => Ok(Fitted::Tool(CallToolResult::text(text))),
+                    Answer::Text(text, None) => Ok(Fitted::Tool(CallToolResult::text(text))),
                     Answer::Blocks(blocks) => Ok(Fitted::Tool(CallToolResult::new(blocks))),
                     Answer::ToolError(text) => Ok(Fitted::Tool(CallToolResult::error(text))),
                     Answer::Structured(json) => {
                         let result = CallToolResult::default().structured(&json)?;
                         Ok(Fitted::Tool(result))
                     }
-                    Answer::Bytes { bytes, mime_type } => {
+                    Answer::Bytes(bytes, mime_type) => {
                         let media = media(&bytes, mime_type)?;
                         Ok(Fitted::Tool(CallToolResult::new([media])))
                     }
@@ -225,26 +218,14 @@ impl Call {
             call,
             &Ways {
                 fit: |call, answer| match answer {
-                    Answer::Text {
-                        text,
-                        mime_type: None,
-                    } => Ok(Fitted::ResourceText(text)),
-                    Answer::Bytes {
-                        bytes,
-                        mime_type: None,
-                    } => Ok(Fitted::ResourceBytes(bytes)),
-                    Answer::Text {
-                        text,
-                        mime_type: Some(mime_type),
-                    } => {
+                    Answer::Text(text, None) => Ok(Fitted::ResourceText(text)),
+                    Answer::Bytes(bytes, None) => Ok(Fitted::ResourceBytes(bytes)),
+                    Answer::Text(text, Some(mime_type)) => {
                         let contents = ResourceContents::text(call.read().uri(), text);
                         let contents = contents.mime_type(mime_type);
                         Ok(Fitted::Resource(ReadResourceResult::new([contents])))
                     }
-                    Answer::Bytes {
-                        bytes,
-                        mime_type: Some(mime_type),
-                    } => {
+                    Answer::Bytes(bytes, Some(mime_type)) => {
                         let contents = ResourceContents::blob(call.read().uri(), &bytes);
                         let contents = contents.mime_type(mime_type);
                         Ok(Fitted::Resource(ReadResourceResult::new([contents])))
@@ -271,10 +252,7 @@ impl Call {
             call,
             &Ways {
                 fit: |_, answer| match answer {
-                    Answer::Text {
-                        text,
-                        mime_type: None,
-                    } => Ok(Fitted::Prompt(GetPromptResult::user(text))),
+                    Answer::Text(text, None) => Ok(Fitted::Prompt(GetPromptResult::user(text))),
                     Answer::Whole(json) => Ok(Fitted::Prompt(read("GetPromptResult", &json)?)),
                     _ => Err(unfit("a request for a prompt")),
                 },
