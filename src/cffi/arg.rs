@@ -69,6 +69,14 @@ pub(super) fn invalid(text: impl Into<String>) -> Error {
     Error::new(ErrorKind::Invalid, text)
 }
 
+/// Sets a setting of a builder if C has given a value for it.
+pub(super) fn set_given<B, T>(builder: B, value: Option<T>, set: impl FnOnce(B, T) -> B) -> B {
+    match value {
+        Some(value) => set(builder, value),
+        None => builder,
+    }
+}
+
 /// Converts milliseconds into a duration; MCPLINK_FOREVER means no limit.
 pub(super) fn span(milliseconds: u32) -> Duration {
     match milliseconds {

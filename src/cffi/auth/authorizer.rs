@@ -102,7 +102,7 @@ mod with {
         OAuth, OAuthBuilder, RegisteredClient, Secret, Signer, SigningKey, Store, SubjectToken,
         UserAgent,
     };
-    use crate::cffi::arg::invalid;
+    use crate::cffi::arg::{invalid, set_given};
     use crate::cffi::auth::grant_type::{VisitFn, Way, mcplink_subject};
     use crate::cffi::auth::login::{Check, LoginAttempt as Answer, Shown, mcplink_login_t};
     use crate::cffi::auth::registered::{Proof, Registered};
@@ -129,9 +129,7 @@ mod with {
                 return Ok(oauth.clone());
             }
             let mut builder = builder(&self.settings, &self.inside)?;
-            if let Some(fetches) = &self.fetches {
-                builder = builder.http_client(fetches.clone());
-            }
+            builder = set_given(builder, self.fetches.clone(), OAuthBuilder::http_client);
             let oauth = builder.build()?;
             *made = Some(oauth.clone());
             Ok(oauth)
@@ -331,38 +329,22 @@ mod with {
             ..
         } = settings;
         let mut builder = bound(begin(settings, inside)?, settings, inside);
-        if let Some(name) = client_name {
-            builder = builder.client_name(name);
-        }
-        if let Some(uri) = client_uri {
-            builder = builder.client_uri(uri);
-        }
-        if let Some(document) = document {
-            builder = builder.client_document(document);
-        }
-        if let Some(scopes) = scopes {
-            builder = builder.scopes(scopes.iter().cloned());
-        }
-        if let Some(asks) = asks_offline {
-            builder = builder.ask_offline_access(*asks);
-        }
+        builder = set_given(builder, client_name.as_ref(), OAuthBuilder::client_name);
+        builder = set_given(builder, client_uri.as_ref(), OAuthBuilder::client_uri);
+        builder = set_given(builder, document.as_deref(), OAuthBuilder::client_document);
+        builder = set_given(builder, scopes.clone(), OAuthBuilder::scopes);
+        builder = set_given(builder, *asks_offline, OAuthBuilder::ask_offline_access);
         for (name, value) in params {
             builder = builder.authorization_param(name, value);
         }
-        if let Some(timeout) = step_timeout {
-            builder = builder.step_timeout(*timeout);
-        }
-        if let Some(timeout) = login_timeout {
-            builder = builder.login_timeout(*timeout);
-        }
+        builder = set_given(builder, *step_timeout, OAuthBuilder::step_timeout);
+        builder = set_given(builder, *login_timeout, OAuthBuilder::login_timeout);
         builder = match proxy.as_deref() {
             None => builder,
             Some("environment") => builder.proxy_from_environment(),
             Some(url) => builder.proxy(url),
         };
-        if let Some(pem) = roots {
-            builder = builder.root_certificates(pem);
-        }
+        builder = set_given(builder, roots.as_ref(), OAuthBuilder::root_certificates);
         builder = match store {
             TokenStore::Memory => builder,
             TokenStore::Folder(folder) => builder.store(FileStore::new(folder)?),
@@ -398,9 +380,7 @@ mod with {
             Some(issuer) => RegisteredClient::new(issuer, id),
             None => RegisteredClient::of_first_issuer(id),
         };
-        if let Some(audience) = audience {
-            made = made.audience(audience);
-        }
+        made = set_given(made, audience.as_deref(), RegisteredClient::audience);
         Ok(match proof {
             Proof::None => made,
             Proof::Secret(secret) => made.secret(secret.clone()),
@@ -426,9 +406,7 @@ mod with {
             unreachable!("it was looked at before")
         };
         let mut browser = Browser::new().port(*port);
-        if let Some(page) = page {
-            browser = browser.page(page);
-        }
+        browser = set_given(browser, page.as_deref(), Browser::page);
         match program.as_deref() {
             None => browser,
             Some("") => browser.without_opening(),

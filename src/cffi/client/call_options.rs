@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::shared::Timeouts;
 use crate::cffi::arg;
-use crate::cffi::arg::span;
+use crate::cffi::arg::{set_given, span};
 use crate::cffi::cancel::{mcplink_cancel_t, optional_token};
 use crate::cffi::entry::{Outcome, free, own, value};
 use crate::cffi::json::json_value;
@@ -77,27 +77,17 @@ impl mcplink_call_options_t {
         on_progress: Option<impl FnMut(Progress) + 'a>,
     ) -> CallOptions<'a> {
         let mut options = CallOptions::new();
-        if let Some(timeout) = rest.map(|rest| rest.timeout).or(self.timeout) {
-            options = options.timeout(timeout);
-        }
-        if let Some(timeout) = rest.map(|rest| rest.max_timeout).or(self.max_timeout) {
-            options = options.max_timeout(timeout);
-        }
-        if let Some(cancel) = cancel {
-            options = options.cancel_with(cancel);
-        }
-        if let Some(on_progress) = on_progress {
-            options = options.on_progress(on_progress);
-        }
-        if let Some(level) = &self.log_level {
-            options = options.log_level(level.clone());
-        }
+        let timeout = rest.map(|rest| rest.timeout).or(self.timeout);
+        options = set_given(options, timeout, CallOptions::timeout);
+        let timeout = rest.map(|rest| rest.max_timeout).or(self.max_timeout);
+        options = set_given(options, timeout, CallOptions::max_timeout);
+        options = set_given(options, cancel, CallOptions::cancel_with);
+        options = set_given(options, on_progress, CallOptions::on_progress);
+        options = set_given(options, self.log_level.clone(), CallOptions::log_level);
         if self.bypasses_cache {
             options = options.bypass_cache();
         }
-        if let Some(tag) = self.tag {
-            options = options.tag(tag);
-        }
+        options = set_given(options, self.tag, CallOptions::tag);
         for (key, value) in &self.meta {
             options = options.meta(key, value.clone());
         }

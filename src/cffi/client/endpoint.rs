@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::events::Lines;
 use super::shared::Shared;
+use crate::cffi::arg::set_given;
 #[cfg(feature = "http-client")]
 use crate::cffi::auth::Made;
 use crate::cffi::entry::Outcome;
@@ -196,12 +197,8 @@ impl Endpoint {
                 Variable::Removed => child.env_remove(name),
             };
         }
-        if let Some(directory) = &self.directory {
-            child = child.current_dir(directory);
-        }
-        if let Some(close) = self.close {
-            child = child.grace(close);
-        }
+        child = set_given(child, self.directory.as_ref(), Child::current_dir);
+        child = set_given(child, self.close, Child::grace);
         child.stderr(match self.stderr {
             mcplink_stderr::MCPLINK_STDERR_INHERIT => Stderr::Inherit,
             mcplink_stderr::MCPLINK_STDERR_DISCARD => Stderr::Discard,
@@ -220,9 +217,7 @@ impl Endpoint {
     /// Applies the settings for URLs to an HTTP transport.
     #[cfg(feature = "http-client")]
     fn reached(&self, mut http: Http, shared: &Arc<Shared>) -> Outcome<Ready> {
-        if let Some(follows) = self.follows_redirects {
-            http = http.follow_redirects(follows);
-        }
+        http = set_given(http, self.follows_redirects, Http::follow_redirects);
         for (name, value) in &self.headers {
             http = http.header(name, value);
         }
@@ -250,9 +245,7 @@ impl Endpoint {
         if let Some(fetches) = self.fetches {
             http = fetches(shared, http);
         }
-        if let Some(close) = self.close {
-            http = http.close_timeout(close);
-        }
+        http = set_given(http, self.close, Http::close_timeout);
         Ok(http.into())
     }
 

@@ -9,7 +9,7 @@ use super::endpoint::Ready;
 use super::options::mcplink_client_options_t;
 use super::shared::{Shared, mcplink_client_t};
 use super::{events, questions};
-use crate::cffi::arg::span;
+use crate::cffi::arg::{set_given, span};
 use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::callers::Callers;
 use crate::cffi::entry::{Outcome, ffi};
@@ -109,9 +109,8 @@ fallible! {
             mut builder,
             transport,
         } = prepare(options)?;
-        if let Some(cancel) = &options.cancel {
-            builder = builder.cancel_connecting_with(cancel);
-        }
+        let cancel = options.cancel.as_ref();
+        builder = set_given(builder, cancel, ClientBuilder::cancel_connecting_with);
         if let Err(error) = connect(&client.shared, builder, transport, false) {
             client.close();
             return Err(error.into());

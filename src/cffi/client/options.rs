@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::endpoint::Endpoint;
 use super::shared::{Hooks, Timeouts, set_by_method};
 use crate::cffi::arg;
-use crate::cffi::arg::invalid;
+use crate::cffi::arg::{invalid, set_given};
 use crate::cffi::cancel::{mcplink_cancel_t, optional_token};
 use crate::cffi::entry::{free, own, value};
 use crate::cffi::event::mcplink_event_fn;
@@ -139,9 +139,7 @@ impl Options {
         if self.takes_tasks {
             builder = builder.tasks();
         }
-        if let Some(cache) = &self.cache {
-            builder = builder.cache(cache);
-        }
+        builder = set_given(builder, self.cache.as_ref(), ClientBuilder::cache);
         match self.restart.clone() {
             Some(restart) => builder.restart(restart.retry_idempotent_calls(self.resends)),
             None => builder,

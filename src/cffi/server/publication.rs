@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::mcplink_server_t;
 use super::serving::{Served, Serving};
+use crate::cffi::arg::set_given;
 use crate::cffi::handle::{Gate, Handled, enter, entering, free_handle, into_raw, visit};
 use crate::cffi::text::{filled, optional};
 use crate::cffi::user::is_inside;
@@ -81,12 +82,8 @@ fallible! {
         let name = filled(name, "name")?;
         server.check_open()?;
         let mut options = Publish::new();
-        if let Some(title) = optional(title, "title")? {
-            options = options.title(title);
-        }
-        if let Some(folder) = optional(folder, "folder")? {
-            options = options.folder(folder);
-        }
+        options = set_given(options, optional(title, "title")?, Publish::title);
+        options = set_given(options, optional(folder, "folder")?, Publish::folder);
         if let Some(wrap) = server.tap.clone() {
             let number = server.gate.number();
             options = options.wrap(Arc::new(move |transport| wrap(transport, number)));

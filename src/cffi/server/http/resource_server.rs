@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::super::mcplink_server_t;
 use super::request::{AuthenticateFn, Check, mcplink_authenticate_fn};
 use crate::cffi::arg;
+use crate::cffi::arg::set_given;
 use crate::cffi::auth::mcplink_dpop;
 use crate::cffi::entry::{free, own};
 use crate::cffi::json::json_payload;
@@ -143,12 +144,8 @@ impl mcplink_resource_server_t {
         for audience in audiences {
             made = made.audience(audience);
         }
-        if let Some(name) = name {
-            made = made.name(name);
-        }
-        if let Some(documentation) = documentation {
-            made = made.documentation(documentation);
-        }
+        made = set_given(made, name.as_ref(), ResourceServer::name);
+        made = set_given(made, documentation.as_ref(), ResourceServer::documentation);
         if let Some(url) = metadata_url {
             made = made.metadata_at(url)?;
         }
