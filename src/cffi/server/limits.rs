@@ -16,7 +16,7 @@ use crate::cffi::validator::{
 use crate::cffi::{arg, limit, validator};
 use crate::error::{Error, ErrorKind};
 use crate::schema::{CacheHint, CacheScope, JsonObject};
-use crate::server::{List, MemoryStateStore, StateKey, TaskOptions};
+use crate::server::{List, MemoryStateStore, ServerBuilder, StateKey, TaskOptions};
 
 actions! {
     set(options: mcplink_server_options_t);
@@ -36,7 +36,7 @@ actions! {
     /// items: the maximum number; 0, the default, for all items on one page.
     fn mcplink_server_options_set_page_size(items: usize) {
         let size = NonZeroUsize::new(items);
-        options.set("page_size", size, |builder, size| builder.page_size(*size));
+        options.set("page_size", size, ServerBuilder::page_size);
     }
 
     /// Sets the drain time: how long calls in flight may continue after a client has disconnected,
@@ -46,7 +46,7 @@ actions! {
     /// milliseconds: the drain time, in milliseconds.
     fn mcplink_server_options_set_drain_ms(milliseconds: u32) {
         let drain = Duration::from_millis(milliseconds.into());
-        options.set("drain", Some(drain), |builder, drain| builder.drain(*drain));
+        options.set("drain", Some(drain), ServerBuilder::drain);
     }
 
     /// Sets the time after which a running handler is logged as slow, because it occupies a thread
@@ -55,9 +55,7 @@ actions! {
     /// milliseconds: the time, in milliseconds.
     fn mcplink_server_options_set_slow_handler_ms(milliseconds: u32) {
         let time = Duration::from_millis(milliseconds.into());
-        options.set("slow_handler", Some(time), |builder, time| {
-            builder.slow_handler(*time)
-        });
+        options.set("slow_handler", Some(time), ServerBuilder::slow_handler);
     }
 
     /// Sets that the server pings a client after a silence, and disconnects a client that does not
@@ -70,9 +68,7 @@ actions! {
     /// example 3.
     fn mcplink_server_options_set_keep_alive(interval_ms: u32, timeout_ms: u32, max_failures: u32) {
         let keep_alive = limit::keep_alive(interval_ms, timeout_ms, max_failures)?;
-        options.set("keep_alive", Some(keep_alive), |builder, keep_alive| {
-            builder.keep_alive(*keep_alive)
-        });
+        options.set("keep_alive", Some(keep_alive), ServerBuilder::keep_alive);
     }
 
     /// Adds a key for request states. A request state is the state of a call while the client
@@ -100,9 +96,11 @@ actions! {
             return Err(Error::new(ErrorKind::Invalid, text).into());
         }
         let lifetime = Duration::from_millis(milliseconds.into());
-        options.set("state_lifetime", Some(lifetime), |builder, lifetime| {
-            builder.state_lifetime(*lifetime)
-        });
+        options.set(
+            "state_lifetime",
+            Some(lifetime),
+            ServerBuilder::state_lifetime,
+        );
     }
 
     /// Sets whether each request state is accepted only once (replay protection). With true, a
@@ -123,9 +121,7 @@ actions! {
     ///
     /// enabled: true to enable log messages.
     fn mcplink_server_options_set_logging(enabled: bool) {
-        options.set("enabled", Some(enabled), |builder, enabled| {
-            builder.logging(*enabled)
-        });
+        options.set("enabled", Some(enabled), ServerBuilder::logging);
     }
 
     /// Sets whether clients may subscribe to changes of single resources; false for resources that
@@ -133,9 +129,11 @@ actions! {
     ///
     /// enabled: true to allow these subscriptions.
     fn mcplink_server_options_set_resource_updates(enabled: bool) {
-        options.set("resource_updates", Some(enabled), |builder, enabled| {
-            builder.resource_updates(*enabled)
-        });
+        options.set(
+            "resource_updates",
+            Some(enabled),
+            ServerBuilder::resource_updates,
+        );
     }
 
     /// Sets whether clients are notified when a list of tools, prompts or resources changes
@@ -144,9 +142,7 @@ actions! {
     ///
     /// enabled: true to notify clients. With false, entries can still be added and removed.
     fn mcplink_server_options_set_list_changes(enabled: bool) {
-        options.set("list_changes", Some(enabled), |builder, enabled| {
-            builder.list_changes(*enabled)
-        });
+        options.set("list_changes", Some(enabled), ServerBuilder::list_changes);
     }
 
     /// Sets whether results for clients of revisions since 2026-07-28 contain the name and version
@@ -155,9 +151,11 @@ actions! {
     ///
     /// enabled: true to include the name and version.
     fn mcplink_server_options_set_send_server_info(enabled: bool) {
-        options.set("send_server_info", Some(enabled), |builder, sends| {
-            builder.send_server_info(*sends)
-        });
+        options.set(
+            "send_server_info",
+            Some(enabled),
+            ServerBuilder::send_server_info,
+        );
     }
 
     /// Disables the validation of arguments and of structured results of tools against their JSON
@@ -277,9 +275,7 @@ actions! {
         let lifetime = Duration::from_millis(lifetime_ms);
         let tasks = NonZeroUsize::new(max_tasks)
             .map(|max| TaskOptions::default().max_tasks(max).lifetime(lifetime));
-        options.set("tasks", tasks, |builder, tasks| {
-            builder.tasks(tasks.clone())
-        });
+        options.set("tasks", tasks, ServerBuilder::tasks);
     }
 
     /// Adds an extension of the protocol, which the server declares to clients. The methods of the

@@ -13,7 +13,7 @@ use crate::cffi::pump::mcplink_pump_t;
 use crate::cffi::refusal::{constructed, set};
 use crate::cffi::text::{self, optional};
 use crate::schema::{Icon, ProtocolVersion};
-use crate::server::replica_name;
+use crate::server::{ServerBuilder, replica_name};
 
 /// Makes server options with the name and the version of the server. All other options have
 /// defaults that suit most servers.
@@ -51,11 +51,8 @@ actions! {
     /// instructions: the instructions; NULL for no instructions.
     fn mcplink_server_options_set_instructions(instructions: *const c_char) {
         let instructions = optional(instructions, "instructions")?;
-        options.set(
-            "instructions",
-            instructions.map(str::to_owned),
-            |builder, text| builder.instructions(text),
-        );
+        let instructions = instructions.map(str::to_owned);
+        options.set("instructions", instructions, ServerBuilder::instructions);
     }
 
     /// Sets the display name of the server, which hosts show to their users.
@@ -109,7 +106,7 @@ actions! {
             })
             .transpose()?;
         options.set("revisions", revisions, |builder, revisions| {
-            builder.revisions(revisions)
+            builder.revisions(&revisions)
         });
     }
 
@@ -121,7 +118,7 @@ actions! {
     fn mcplink_server_options_set_replica(name: *const c_char) {
         let name = optional(name, "name")?;
         let name = name.map(replica_name).transpose()?;
-        options.set("replica", name, |builder, name| builder.replica(&**name));
+        options.set("replica", name, ServerBuilder::replica);
     }
 
     /// Sets the pump of the server. The thread that dispatches the pump then runs all callbacks of

@@ -72,7 +72,7 @@ impl mcplink_server_t {
     fn new(options: &mcplink_server_options_t) -> Outcome<*mut Self> {
         let gate = Gate::new();
         let threads = options.threads.of(gate.number());
-        let stage = CallbackExecutor::new(gate.number(), options.pump(), threads.clone());
+        let stage = CallbackExecutor::new(gate.number(), options.pump.clone(), threads.clone());
         let stage = Arc::new(stage);
         let handlers = Arc::new(Handlers::default());
         let server = options.build(gate.number(), &stage, &handlers, &threads)?;
@@ -85,7 +85,7 @@ impl mcplink_server_t {
             stage,
             handlers,
             serving,
-            claims_stdio: options.claims_stdio(),
+            claims_stdio: options.claims_stdio,
             log: options.log.clone(),
             tap: options.tap.clone(),
             refusal: Refusal::default(),

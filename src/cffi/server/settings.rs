@@ -86,15 +86,15 @@ impl mcplink_server_options_t {
     }
 
     /// Replaces a setting. `None` restores the default.
-    pub(super) fn set<T: 'static>(
+    pub(super) fn set<T: Clone + 'static>(
         &mut self,
         name: &'static str,
         value: Option<T>,
-        apply: impl Fn(ServerBuilder, &T) -> ServerBuilder + 'static,
+        apply: impl Fn(ServerBuilder, T) -> ServerBuilder + 'static,
     ) {
         self.unset(name);
         if let Some(value) = value {
-            self.add(name, move |builder| apply(builder, &value));
+            self.add(name, move |builder| apply(builder, value.clone()));
         }
     }
 
@@ -120,14 +120,6 @@ impl mcplink_server_options_t {
     /// Removes the settings that were added under this name.
     pub(super) fn unset(&mut self, name: &'static str) {
         self.more.retain(|(known, _)| *known != name);
-    }
-
-    pub(super) fn claims_stdio(&self) -> bool {
-        self.claims_stdio
-    }
-
-    pub(super) fn pump(&self) -> Option<Arc<Queue>> {
-        self.pump.clone()
     }
 
     /// Builds the server. `owner` is the number of the server's handle.
