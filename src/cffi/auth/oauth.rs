@@ -126,10 +126,8 @@ actions! {
     /// name: the name; NULL for the default, "mcplink".
     /// uri: the URL of a page about the client; NULL for no page.
     fn mcplink_oauth_set_client_name(name: *const c_char, uri: *const c_char) {
-        let name = optional(name, "name")?;
-        let uri = optional(uri, "uri")?;
-        oauth.client_name = name.map(str::to_owned);
-        oauth.client_uri = uri.map(str::to_owned);
+        oauth.client_name = optional(name, "name")?.map(str::to_owned);
+        oauth.client_uri = optional(uri, "uri")?.map(str::to_owned);
     }
 
     /// Sets the URL of the client's metadata document (Client ID Metadata Document). Authorization
@@ -341,10 +339,8 @@ actions! {
     /// "/callback". An invalid host name or path is reported when a client is opened, with
     /// MCPLINK_E_INVALID.
     fn mcplink_oauth_set_redirect(host: *const c_char, path: *const c_char) {
-        let host = optional(host, "host")?;
-        let path = optional(path, "path")?;
-        oauth.redirect_host = host.map(str::to_owned);
-        oauth.redirect_path = path.map(str::to_owned);
+        oauth.redirect_host = optional(host, "host")?.map(str::to_owned);
+        oauth.redirect_path = optional(path, "path")?.map(str::to_owned);
     }
 }
 

@@ -22,7 +22,7 @@ use crate::cffi::threads::ThreadOptions;
 use crate::cffi::user::Hook;
 use crate::client::{Client, ClientBuilder, Era, ResponseCache, Restart};
 use crate::protocol::CancelToken;
-use crate::schema::{Icon, Implementation, ProtocolVersion};
+use crate::schema::{Implementation, ProtocolVersion};
 use crate::transport::Limits;
 use crate::validation::Validator;
 
@@ -203,7 +203,7 @@ actions! {
     /// icons, len: a JSON array of objects with "src"; len may be MCPLINK_NUL for text that ends in
     /// NUL. NULL for no icons.
     fn mcplink_client_options_set_icons(icons: *const c_char, len: usize) {
-        options.info.icons = typed::<Vec<Icon>>(icons, len, "icons")?;
+        options.info.icons = typed(icons, len, "icons")?;
     }
 
     /// Sets the protocol revisions that may be used. Default: all revisions that the library

@@ -12,7 +12,7 @@ use crate::cffi::log::{Hook, mcplink_log_fn};
 use crate::cffi::pump::mcplink_pump_t;
 use crate::cffi::refusal::{constructed, set};
 use crate::cffi::text::{self, optional};
-use crate::schema::{Icon, ProtocolVersion};
+use crate::schema::ProtocolVersion;
 use crate::server::{ServerBuilder, replica_name};
 
 /// Makes server options with the name and the version of the server. All other options have
@@ -50,8 +50,7 @@ actions! {
     ///
     /// instructions: the instructions; NULL for no instructions.
     fn mcplink_server_options_set_instructions(instructions: *const c_char) {
-        let instructions = optional(instructions, "instructions")?;
-        let instructions = instructions.map(str::to_owned);
+        let instructions = optional(instructions, "instructions")?.map(str::to_owned);
         options.set("instructions", instructions, ServerBuilder::instructions);
     }
 
@@ -59,24 +58,21 @@ actions! {
     ///
     /// title: the title; NULL for no title.
     fn mcplink_server_options_set_title(title: *const c_char) {
-        let title = optional(title, "title")?;
-        options.info.title = title.map(str::to_owned);
+        options.info.title = optional(title, "title")?.map(str::to_owned);
     }
 
     /// Sets the description of the server.
     ///
     /// description: the description; NULL for no description.
     fn mcplink_server_options_set_description(description: *const c_char) {
-        let description = optional(description, "description")?;
-        options.info.description = description.map(str::to_owned);
+        options.info.description = optional(description, "description")?.map(str::to_owned);
     }
 
     /// Sets the URL of the server's website.
     ///
     /// website: the URL; NULL for no URL.
     fn mcplink_server_options_set_website(website: *const c_char) {
-        let website = optional(website, "website")?;
-        options.info.website_url = website.map(str::to_owned);
+        options.info.website_url = optional(website, "website")?.map(str::to_owned);
     }
 
     /// Sets the icons of the server.
@@ -84,8 +80,7 @@ actions! {
     /// icons, len: a JSON array of objects with "src"; len may be MCPLINK_NUL for text that ends in
     /// NUL. NULL for no icons.
     fn mcplink_server_options_set_icons(icons: *const c_char, len: usize) {
-        let icons = typed::<Vec<Icon>>(icons, len, "icons")?;
-        options.info.icons = icons;
+        options.info.icons = typed(icons, len, "icons")?;
     }
 
     /// Sets the protocol revisions that the server supports. Default: all revisions that the

@@ -8,7 +8,7 @@ use crate::cffi::entry::{free, own};
 use crate::cffi::json::typed;
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};
 use crate::cffi::text::{self, optional};
-use crate::schema::{Icon, MetaObject, Prompt, PromptArgument};
+use crate::schema::{Prompt, PromptArgument};
 
 /// The definition of a prompt: messages that a user selects by name. One thread at a time may use a
 /// definition. A server copies the definitions that are added to it.
@@ -83,8 +83,7 @@ actions! {
     ///
     /// title: the title; NULL for no title.
     fn mcplink_prompt_set_title(title: *const c_char) {
-        let title = optional(title, "title")?;
-        prompt.0.title = title.map(str::to_owned);
+        prompt.0.title = optional(title, "title")?.map(str::to_owned);
     }
 
     /// Sets the icons of the prompt: an array of objects with "src".
@@ -93,8 +92,7 @@ actions! {
     /// no icons.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
     fn mcplink_prompt_set_icons(icons: *const c_char, len: usize) {
-        let icons = typed::<Vec<Icon>>(icons, len, "icons")?;
-        prompt.0.icons = icons;
+        prompt.0.icons = typed(icons, len, "icons")?;
     }
 
     /// Sets the metadata ("_meta") of the prompt: an object.
@@ -103,8 +101,7 @@ actions! {
     /// no metadata.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
     fn mcplink_prompt_set_meta(meta: *const c_char, len: usize) {
-        let meta = typed::<MetaObject>(meta, len, "meta")?;
-        prompt.0.meta = meta;
+        prompt.0.meta = typed(meta, len, "meta")?;
     }
 }
 

@@ -6,7 +6,7 @@ use crate::cffi::entry::{free, own};
 use crate::cffi::json::typed;
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};
 use crate::cffi::text::{self, optional};
-use crate::schema::{Annotations, Icon, MetaObject, Resource};
+use crate::schema::Resource;
 
 /// The definition of a resource: contents that can be read at a URI. One thread at a time may use a
 /// definition. A server copies the definitions that are added to it.
@@ -55,16 +55,14 @@ actions! {
     ///
     /// title: the title; NULL for no title.
     fn mcplink_resource_set_title(title: *const c_char) {
-        let title = optional(title, "title")?;
-        resource.0.title = title.map(str::to_owned);
+        resource.0.title = optional(title, "title")?.map(str::to_owned);
     }
 
     /// Sets the description of the resource, for models.
     ///
     /// description: the description; NULL for no description.
     fn mcplink_resource_set_description(description: *const c_char) {
-        let description = optional(description, "description")?;
-        resource.0.description = description.map(str::to_owned);
+        resource.0.description = optional(description, "description")?.map(str::to_owned);
     }
 
     /// Sets the MIME type of the resource. It is also the default MIME type of the handler's
@@ -72,8 +70,7 @@ actions! {
     ///
     /// mime_type: the MIME type; NULL for no MIME type.
     fn mcplink_resource_set_mime_type(mime_type: *const c_char) {
-        let mime_type = optional(mime_type, "mime_type")?;
-        resource.0.mime_type = mime_type.map(str::to_owned);
+        resource.0.mime_type = optional(mime_type, "mime_type")?.map(str::to_owned);
     }
 
     /// Sets the size of the resource.
@@ -90,8 +87,7 @@ actions! {
     /// NUL. NULL for no annotations.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
     fn mcplink_resource_set_annotations(annotations: *const c_char, len: usize) {
-        let annotations = typed::<Annotations>(annotations, len, "annotations")?;
-        resource.0.annotations = annotations;
+        resource.0.annotations = typed(annotations, len, "annotations")?;
     }
 
     /// Sets the icons of the resource: an array of objects with "src".
@@ -100,8 +96,7 @@ actions! {
     /// no icons.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
     fn mcplink_resource_set_icons(icons: *const c_char, len: usize) {
-        let icons = typed::<Vec<Icon>>(icons, len, "icons")?;
-        resource.0.icons = icons;
+        resource.0.icons = typed(icons, len, "icons")?;
     }
 
     /// Sets the metadata ("_meta") of the resource: an object.
@@ -110,8 +105,7 @@ actions! {
     /// no metadata.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
     fn mcplink_resource_set_meta(meta: *const c_char, len: usize) {
-        let meta = typed::<MetaObject>(meta, len, "meta")?;
-        resource.0.meta = meta;
+        resource.0.meta = typed(meta, len, "meta")?;
     }
 }
 

@@ -6,7 +6,7 @@ use crate::cffi::entry::{free, own};
 use crate::cffi::json::typed;
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};
 use crate::cffi::text::{self, optional};
-use crate::schema::{Annotations, Icon, MetaObject, ResourceTemplate};
+use crate::schema::ResourceTemplate;
 
 /// The definition of a resource template: resources whose URIs follow a pattern (RFC 6570).
 /// Supported expressions are {var}, {+path}, {/var}, {.ext} and, at the end, {?a,b}. One thread at
@@ -60,16 +60,14 @@ actions! {
     ///
     /// title: the title; NULL for no title.
     fn mcplink_template_set_title(title: *const c_char) {
-        let title = optional(title, "title")?;
-        template.0.title = title.map(str::to_owned);
+        template.0.title = optional(title, "title")?.map(str::to_owned);
     }
 
     /// Sets the description of the template, for models.
     ///
     /// description: the description; NULL for no description.
     fn mcplink_template_set_description(description: *const c_char) {
-        let description = optional(description, "description")?;
-        template.0.description = description.map(str::to_owned);
+        template.0.description = optional(description, "description")?.map(str::to_owned);
     }
 
     /// Sets the MIME type of the template's resources. It is also the default MIME type of the
@@ -77,8 +75,7 @@ actions! {
     ///
     /// mime_type: the MIME type; NULL for no MIME type.
     fn mcplink_template_set_mime_type(mime_type: *const c_char) {
-        let mime_type = optional(mime_type, "mime_type")?;
-        template.0.mime_type = mime_type.map(str::to_owned);
+        template.0.mime_type = optional(mime_type, "mime_type")?.map(str::to_owned);
     }
 
     /// Sets the annotations of the template: an object with "audience", "priority" and
@@ -88,8 +85,7 @@ actions! {
     /// NUL. NULL for no annotations.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
     fn mcplink_template_set_annotations(annotations: *const c_char, len: usize) {
-        let annotations = typed::<Annotations>(annotations, len, "annotations")?;
-        template.0.annotations = annotations;
+        template.0.annotations = typed(annotations, len, "annotations")?;
     }
 
     /// Sets the icons of the template: an array of objects with "src".
@@ -98,8 +94,7 @@ actions! {
     /// no icons.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
     fn mcplink_template_set_icons(icons: *const c_char, len: usize) {
-        let icons = typed::<Vec<Icon>>(icons, len, "icons")?;
-        template.0.icons = icons;
+        template.0.icons = typed(icons, len, "icons")?;
     }
 
     /// Sets the metadata ("_meta") of the template: an object.
@@ -108,8 +103,7 @@ actions! {
     /// no metadata.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
     fn mcplink_template_set_meta(meta: *const c_char, len: usize) {
-        let meta = typed::<MetaObject>(meta, len, "meta")?;
-        template.0.meta = meta;
+        template.0.meta = typed(meta, len, "meta")?;
     }
 }
 

@@ -13,7 +13,7 @@ use crate::cffi::json::typed;
 use crate::cffi::refusal::{Refusal, Settings, constructed, set};
 use crate::cffi::text::{self, optional};
 use crate::error::{Error, ErrorKind, Excerpt, Result};
-use crate::schema::{Icon, JsonSchema, MetaObject, TaskSupport, Tool, ToolExecution};
+use crate::schema::{JsonSchema, TaskSupport, Tool, ToolExecution};
 use crate::validation::Validator;
 
 /// The definition of a tool that a model can call. One thread at a time may use a definition. A
@@ -296,8 +296,7 @@ actions! {
     ///
     /// title: the title; NULL for no title.
     fn mcplink_tool_set_title(title: *const c_char) {
-        let title = optional(title, "title")?;
-        tool.0.title = title.map(str::to_owned);
+        tool.0.title = optional(title, "title")?.map(str::to_owned);
     }
 
     /// Sets the icons of the tool: an array of objects with "src".
@@ -306,8 +305,7 @@ actions! {
     /// no icons.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
     fn mcplink_tool_set_icons(icons: *const c_char, len: usize) {
-        let icons = typed::<Vec<Icon>>(icons, len, "icons")?;
-        tool.0.icons = icons;
+        tool.0.icons = typed(icons, len, "icons")?;
     }
 
     /// Sets the metadata ("_meta") of the tool: an object.
@@ -316,8 +314,7 @@ actions! {
     /// no metadata.
     /// Returns: MCPLINK_OK, or MCPLINK_E_INVALID when the JSON is invalid for the protocol.
     fn mcplink_tool_set_meta(meta: *const c_char, len: usize) {
-        let meta = typed::<MetaObject>(meta, len, "meta")?;
-        tool.0.meta = meta;
+        tool.0.meta = typed(meta, len, "meta")?;
     }
 
     /// Sets a hint about the effects of the tool.

@@ -406,10 +406,8 @@ actions! {
     /// title: the name; NULL for no name.
     /// documentation: the URL of the documentation; NULL for no documentation.
     fn mcplink_resource_server_set_info(title: *const c_char, documentation: *const c_char) {
-        let title = optional(title, "title")?;
-        let documentation = optional(documentation, "documentation")?;
-        server.name = title.map(str::to_owned);
-        server.documentation = documentation.map(str::to_owned);
+        server.name = optional(title, "title")?.map(str::to_owned);
+        server.documentation = optional(documentation, "documentation")?.map(str::to_owned);
     }
 
     /// Sets the URL of the metadata, for a server behind a proxy that forwards only some paths. The
