@@ -8,8 +8,8 @@ use std::sync::{Arc, Weak};
 
 use serde_json::json;
 
-use super::shared::{EventFn, LineFn, Phase, Shared};
-use crate::cffi::json::{Document, shown};
+use super::shared::{LineFn, Phase, Shared};
+use crate::cffi::event::post_event;
 use crate::cffi::log;
 use crate::cffi::queue::Kind;
 use crate::cffi::status::mcplink_status;
@@ -76,27 +76,8 @@ impl Shared {
     /// Posts an event to the host, if the host has set an event function.
     fn tell(&self, kind: Kind, event: Number, params: Option<String>) {
         if let Some(hook) = self.hooks.event.clone() {
-            self.post_event(hook, kind, event, params);
+            post_event(&self.stage, self.number, kind, hook, event as i32, params);
         }
-    }
-
-    fn post_event(
-        &self,
-        hook: Arc<Hook<EventFn>>,
-        kind: Kind,
-        event: Number,
-        params: Option<String>,
-    ) {
-        let number = self.number;
-        self.stage.post(kind, move || {
-            // A message is valid JSON; params that can't be represented in C become NULL.
-            let params = params.and_then(|params| Document::parse(&params).ok());
-            let node = shown(params.as_deref());
-            // SAFETY: the header requires valid arguments.
-            call_back(number, || unsafe {
-                (hook.callback)(hook.user.ptr(), event as i32, node);
-            });
-        });
     }
 
     /// Stores the new connection. If `posts_event` is true, the host receives the event
@@ -255,8 +236,9 @@ pub(super) fn attach(mut builder: ClientBuilder, shared: &Arc<Shared>) -> Client
                 let mut hooks = shared.hooks.notifications.iter();
                 if let Some((_, hook)) = hooks.find(|(known, _)| *known == name) {
                     let hook = Arc::clone(hook);
-                    let number = Number::MCPLINK_EVENT_NOTIFICATION;
-                    shared.post_event(hook, Kind::Event, number, params);
+                    let event = Number::MCPLINK_EVENT_NOTIFICATION as i32;
+                    let (stage, number) = (&shared.stage, shared.number);
+                    post_event(stage, number, Kind::Event, hook, event, params);
                 }
             });
         });

@@ -11,7 +11,7 @@ use crate::cffi::auth::mcplink_bearer_fn;
 use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::callers::Callers;
 use crate::cffi::entry::Outcome;
-use crate::cffi::event::{mcplink_event_fn, mcplink_line_fn};
+use crate::cffi::event::{EventFn, mcplink_line_fn};
 use crate::cffi::fetch::{FetchFn, HostClient};
 use crate::cffi::handle::{Gate, Handled};
 use crate::cffi::log;
@@ -395,7 +395,6 @@ impl Shared {
     }
 }
 
-pub(super) type EventFn = Callback<mcplink_event_fn>;
 pub(super) type LineFn = Callback<mcplink_line_fn>;
 pub(super) type BearerFn = Callback<mcplink_bearer_fn>;
 

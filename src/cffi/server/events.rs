@@ -5,11 +5,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::cffi::callback_executor::CallbackExecutor;
-use crate::cffi::event::mcplink_event_fn;
-use crate::cffi::json::{Document, shown};
+use crate::cffi::event::{EventFn, post_event};
 use crate::cffi::queue::Kind;
 use crate::cffi::status::mcplink_status;
-use crate::cffi::user::{Callback, Hook, call_back};
+use crate::cffi::user::Hook;
 use crate::cffi::wording::for_c;
 use crate::error::Error;
 use crate::server::{
@@ -51,8 +50,6 @@ pub enum mcplink_server_event {
 
 use mcplink_server_event as Number;
 
-type EventFn = Callback<mcplink_event_fn>;
-
 /// The event callbacks of a server. Copies share the callbacks.
 #[derive(Clone, Default)]
 pub(super) struct EventHooks {
@@ -72,38 +69,20 @@ impl EventHooks {
             let stage = Arc::clone(stage);
             builder = builder.on_session(move |event| {
                 let (number, params) = became(&event);
-                post(&stage, owner, Kind::Call, &hook, number, params);
+                let (hook, params) = (Arc::clone(&hook), Some(params.to_string()));
+                post_event(&stage, owner, Kind::Call, hook, number as i32, params);
             });
         }
         if let Some(hook) = self.event.clone() {
             let stage = Arc::clone(stage);
             builder = builder.on_event(move |event| {
                 let (number, params) = trouble(event);
-                post(&stage, owner, Kind::Event, &hook, number, params);
+                let (hook, params) = (Arc::clone(&hook), Some(params.to_string()));
+                post_event(&stage, owner, Kind::Event, hook, number as i32, params);
             });
         }
         builder
     }
-}
-
-fn post(
-    stage: &CallbackExecutor,
-    owner: u64,
-    kind: Kind,
-    hook: &Arc<Hook<EventFn>>,
-    number: Number,
-    params: Value,
-) {
-    let hook = Arc::clone(hook);
-    stage.post(kind, move || {
-        // The text is written by this library, so it can be parsed.
-        let params = Document::parse(&params.to_string()).ok();
-        let node = shown(params.as_deref());
-        // SAFETY: the header requires valid arguments.
-        call_back(owner, || unsafe {
-            (hook.callback)(hook.user.ptr(), number as i32, node);
-        });
-    });
 }
 
 /// Converts the number of a connection into the session number for C. Session numbers begin at 1,
