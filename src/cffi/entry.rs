@@ -23,6 +23,11 @@ const MANY_ERRORS: usize = 1000;
 /// The result of the body of an exported function.
 pub(super) type Outcome<T = mcplink_status> = Result<T, Failure>;
 
+/// Runs `body`, and converts a panic into a failure.
+pub(super) fn caught<T>(body: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(panicked(&*panic)))
+}
+
 /// Runs the body of an exported function that has the parameter `err`. Returns the status for C.
 pub(super) unsafe fn ffi(
     err: *mut *mut mcplink_error_t,
@@ -32,10 +37,9 @@ pub(super) unsafe fn ffi(
         // SAFETY: the caller guarantees that `err` can be written to.
         unsafe { err.write(ptr::null_mut()) };
     }
-    let failure = match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(status)) => return status.code(),
-        Ok(Err(failure)) => failure,
-        Err(panic) => panicked(&*panic),
+    let failure = match caught(body) {
+        Ok(status) => return status.code(),
+        Err(failure) => failure,
     };
     let code = failure.code();
     if !err.is_null() {
@@ -87,11 +91,7 @@ pub(super) unsafe fn clear<T>(out: *mut *mut T) -> Outcome<()> {
 
 /// Runs the body of an exported function that returns only a status.
 pub(super) fn plain(body: impl FnOnce() -> Outcome) -> mcplink_status_t {
-    match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(status)) => status.code(),
-        Ok(Err(failure)) => failure.code(),
-        Err(panic) => panicked(&*panic).code(),
-    }
+    caught(body).map_or_else(|failure| failure.code(), mcplink_status::code)
 }
 
 /// Runs the body of an exported function that returns only a status, and logs a mistake of the
@@ -154,7 +154,7 @@ pub(super) fn value<T>(neutral: T, body: impl FnOnce() -> T) -> T {
 }
 
 /// Logs the text of a panic, and returns the failure of the function that panicked.
-pub(super) fn panicked(panic: &(dyn Any + Send)) -> Failure {
+fn panicked(panic: &(dyn Any + Send)) -> Failure {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
     let text = format!("this library panicked: {}", text.unwrap_or("no text"));

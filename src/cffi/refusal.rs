@@ -5,10 +5,9 @@
 //! ignore the status of a setter: an object that lacks an intended restriction is never used. A
 //! later setter does not clear the refusal.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
-use super::entry::{Outcome, need_mut, panicked, plain, value};
+use super::entry::{Outcome, caught, need_mut, plain, value};
 use super::error::Failure;
 use super::handle::{Fault, Object, tagged};
 use super::log::{self, Hook};
@@ -137,11 +136,6 @@ pub(super) fn constructed<T>(
         tell(None, target, &failure.context(constructor));
         std::ptr::null_mut()
     })
-}
-
-/// Runs `body`, and converts a panic into a refusal.
-fn caught<T>(body: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
-    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(panicked(&*panic)))
 }
 
 fn tell(own: Option<Arc<Hook>>, target: &str, failure: &Failure) {

@@ -9,11 +9,11 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
 use super::call_options::{copied, mcplink_call_options_t};
-use super::calling::{LatestProgress, Prepare, Request, Work, contained, judged};
+use super::calling::{LatestProgress, Prepare, Request, Work, judged};
 use super::shared::{Shared, mcplink_client_t};
 use crate::cffi::arg::span;
 use crate::cffi::callers::Admission;
-use crate::cffi::entry::{Outcome, ffi};
+use crate::cffi::entry::{Outcome, caught, ffi};
 use crate::cffi::error::{Failure, mcplink_error_t};
 use crate::cffi::handle::{Gate, Handled, Lent, Tagged, enter, entering, free_handle, visit};
 use crate::cffi::queue::Kind;
@@ -318,7 +318,7 @@ fn begin_without_thread(
         token.on_trigger(move || own.cancel())
     });
     let mut settings = options.build(None, Some(&started.token), None::<fn(Progress)>);
-    let watched = contained(|| {
+    let watched = caught(|| {
         let prepared = prepare(connected, &mut settings)?;
         let callbacks = Arc::clone(listener) as Arc<dyn CallListener<_>>;
         Ok(connected.start_listened(prepared, settings, callbacks)?)
@@ -358,7 +358,7 @@ fn begin_on_thread(
         let (own, here) = (started.token.clone(), Arc::clone(&shared));
         // The closure drops the options before the outcome is reported, so that the host's
         // `destroy` has run by then.
-        let outcome = contained(move || {
+        let outcome = caught(move || {
             let _tied = options.cancel.as_ref().map(|token| {
                 let own = own.clone();
                 token.on_trigger(move || own.cancel())

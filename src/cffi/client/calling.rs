@@ -7,12 +7,11 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::call_options::{ProgressFn, copied, mcplink_call_options_t, tell};
 use super::shared::{Shared, Timeouts, mcplink_client_t};
-use crate::cffi::entry::{Outcome, ffi, panicked};
+use crate::cffi::entry::{Outcome, caught, ffi};
 use crate::cffi::error::{Failure, mcplink_error_t};
 use crate::cffi::handle::{Entered, enter};
 use crate::cffi::queue::Kind;
@@ -194,7 +193,7 @@ fn elsewhere(
         let here = Arc::clone(&shared);
         // The closure drops the options before the outcome is stored, so that the host's `destroy`
         // has run by then.
-        let outcome = contained(move || {
+        let outcome = caught(move || {
             let on_progress = reported.map(|latest| {
                 let shared = Arc::clone(&here);
                 move |progress| {
@@ -247,11 +246,6 @@ pub(super) fn judged<T>(
         }
         outcome => outcome.map_err(Failure::from),
     }
-}
-
-/// Runs `work`, and converts a panic of this library into a failure of the call.
-pub(super) fn contained<T>(work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(&*panic)))
 }
 
 /// The latest progress of a call, until a thread passes it to the host's progress function. Newer

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::call::{mcplink_done_fn, start_close};
-use super::calling::contained;
 use super::endpoint::Ready;
 use super::options::mcplink_client_options_t;
 use super::shared::{Shared, mcplink_client_t};
@@ -12,7 +11,7 @@ use super::{events, questions};
 use crate::cffi::arg::{set_given, span};
 use crate::cffi::callback_executor::CallbackExecutor;
 use crate::cffi::callers::Callers;
-use crate::cffi::entry::{Outcome, ffi};
+use crate::cffi::entry::{Outcome, caught, ffi};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::{Gate, Handled as _, enter, free_handle, into_raw};
 use crate::cffi::refusal::taken;
@@ -142,7 +141,7 @@ fallible! {
             let connecting = shared.connecting.clone();
             let _tied = cancel.map(|cancel| cancel.on_trigger(move || connecting.cancel()));
             // The error is reported by the event.
-            _ = contained(|| Ok(connect(&shared, builder, transport, true)?));
+            _ = caught(|| Ok(connect(&shared, builder, transport, true)?));
         });
         if let Err(error) = started {
             client.close();
