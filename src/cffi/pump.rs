@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use super::entry::{giving, told, value};
 use super::error::mcplink_error_t;
 use super::handle::{Fault, Gate, Handled, enter, free_handle, into_raw, slots, visit};
-use super::queue::{Notify, Queue};
+use super::queue::Queue;
 use super::status::{mcplink_status, mcplink_status_t};
-use super::user::{UserData, mcplink_destroy_fn, mcplink_notify_fn};
+use super::user::{Hook, UserData, mcplink_destroy_fn, mcplink_notify_fn};
 
 /// A queue that runs callbacks on a thread of the host's choice. One pump serves any number of
 /// clients and servers.
@@ -185,8 +185,7 @@ pub unsafe extern "C" fn mcplink_pump_set_notify(
     told("mcplink_pump_set_notify", || {
         // SAFETY: the header requires a pump of this library.
         let pump = unsafe { enter(pump, "pump") }?;
-        pump.queue
-            .set_notify(callback.map(|_| Notify::new(callback, user)));
+        pump.queue.set_notify(Hook::new(callback, user));
         Ok(mcplink_status::MCPLINK_OK)
     })
 }

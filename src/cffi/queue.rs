@@ -11,6 +11,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -19,7 +20,7 @@ use loom::thread::{self, ThreadId};
 #[cfg(not(loom))]
 use std::thread::{self, ThreadId};
 
-use super::user::UserData;
+use super::user::{Callback, Hook, mcplink_notify_fn};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{Condvar, Mutex};
 use crate::transport::sys::fd::Wake;
@@ -71,27 +72,14 @@ struct State {
     closed: bool,
 }
 
-type NotifyFn = Option<unsafe extern "C-unwind" fn(user: *mut std::ffi::c_void)>;
-
 /// The host's function that is called when the queue has to be dispatched.
-pub(super) struct Notify {
-    callback: NotifyFn,
-    user: UserData,
-}
+type Notify = Hook<Callback<mcplink_notify_fn>>;
 
-impl Notify {
-    pub(super) fn new(callback: NotifyFn, user: UserData) -> Self {
-        Self { callback, user }
-    }
-
-    fn call(&self) {
-        if let Some(callback) = self.callback {
-            // SAFETY: the header requires valid arguments.
-            let run = || unsafe { callback(self.user.ptr()) };
-            // A panic in the callback can't be reported to a caller.
-            _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
-        }
-    }
+fn call(notify: &Notify) {
+    // SAFETY: the header requires valid arguments.
+    let run = || unsafe { (notify.callback)(notify.user.ptr()) };
+    // A panic in the callback can't be reported to a caller.
+    _ = catch_unwind(AssertUnwindSafe(run));
 }
 
 impl Queue {
@@ -149,7 +137,7 @@ impl Queue {
             let notify = state.notify.clone();
             drop(state);
             if let Some(notify) = notify {
-                notify.call();
+                call(&notify);
             }
         }
     }
@@ -187,7 +175,7 @@ impl Queue {
         let notify = state.notify.clone().filter(|_| !state.jobs.is_empty());
         drop(state);
         if let Some(notify) = notify {
-            notify.call();
+            call(&notify);
         }
         Ok(count)
     }
@@ -303,8 +291,7 @@ impl Queue {
         Ok(state.jobs.len())
     }
 
-    pub(super) fn set_notify(&self, notify: Option<Notify>) {
-        let notify = notify.map(Arc::new);
+    pub(super) fn set_notify(&self, notify: Option<Arc<Notify>>) {
         let mut state = self.state.lock();
         let now = notify.clone().filter(|_| !state.jobs.is_empty());
         let before = std::mem::replace(&mut state.notify, notify);
@@ -312,7 +299,7 @@ impl Queue {
         // The host's `destroy` must run without a lock of this library.
         drop(before);
         if let Some(notify) = now {
-            notify.call();
+            call(&notify);
         }
     }
 }
