@@ -137,17 +137,12 @@ struct HostLog {
 
 impl EventLog for HostLog {
     fn append(&mut self, number: u64, event: &[u8]) -> Result<()> {
-        let Self {
-            hook,
-            owner,
-            session,
-            stream,
-        } = self;
-        let (session, ptr, len) = (session.view(), event.as_ptr().cast(), event.len());
+        let (hook, session, stream) = (&self.hook, self.session.view(), self.stream);
+        let (ptr, len) = (event.as_ptr().cast(), event.len());
         // SAFETY: the header requires a function that accepts these arguments, which outlive the
         // call.
-        let status = call_back(*owner, || unsafe {
-            (hook.callback.append)(hook.user.ptr(), session, *stream, number, ptr, len)
+        let status = call_back(self.owner, || unsafe {
+            (hook.callback.append)(hook.user.ptr(), session, stream, number, ptr, len)
         });
         done("stores an event", status)
     }
@@ -157,22 +152,17 @@ impl EventLog for HostLog {
         number: u64,
         send: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>,
     ) -> Result<()> {
-        let Self {
-            hook,
-            owner,
-            session,
-            stream,
-        } = self;
+        let (hook, session, stream) = (&self.hook, self.session.view(), self.stream);
         let mut sink: Sink<'_> = send;
         let mut replay = Tagged::new(mcplink_replay_t {
             sink: (&raw mut sink).cast(),
             is_over: false,
         });
-        let (session, out) = (session.view(), replay.as_mut_ptr());
+        let out = replay.as_mut_ptr();
         // SAFETY: the header requires a function that accepts these arguments, which outlive the
         // call.
-        let status = call_back(*owner, || unsafe {
-            (hook.callback.replay)(hook.user.ptr(), session, *stream, number, out)
+        let status = call_back(self.owner, || unsafe {
+            (hook.callback.replay)(hook.user.ptr(), session, stream, number, out)
         });
         // A function may return the status with which the last event was refused.
         if replay.is_over && status == Some(mcplink_status::MCPLINK_E_CLOSED.code()) {
