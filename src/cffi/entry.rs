@@ -262,14 +262,21 @@ pub(super) fn own<T: Object>(value: T) -> *mut T {
 ///
 /// `object` is NULL, or a live object of this library, of any kind, and is not used again.
 pub(super) unsafe fn free<T: Object>(object: *mut T) {
+    // SAFETY: the safety contract of this function. If C owned the object, `own` made it.
+    unsafe { disown(object, || drop(Box::from_raw(object.cast::<Tagged<T>>()))) }
+}
+
+/// Takes a reference to an object from C, and drops it with `end`. An object of another kind, and
+/// an object that C does not own, are logged, and `end` does not run.
+///
+/// # Safety
+///
+/// `object` is NULL, or a live object of this library, of any kind.
+pub(super) unsafe fn disown<T: Object>(object: *mut T, end: impl FnOnce()) {
     // SAFETY: the safety contract of this function.
     let freed = unsafe { tagged(object) }.and_then(Tagged::disown);
     match freed {
-        // SAFETY: C owned the object, so `own` made it; C does not use it again.
-        Ok(()) => value((), || {
-            // SAFETY: as above.
-            drop(unsafe { Box::from_raw(object.cast::<Tagged<T>>()) })
-        }),
+        Ok(()) => value((), end),
         Err(fault) => log::free_fault::<T>(fault),
     }
 }
@@ -292,12 +299,18 @@ pub(super) unsafe fn keep<T: Object>(object: *mut T) -> *mut T {
     }
 }
 
-/// Releases a reference that [`keep`] added.
+/// Releases a reference that [`keep`] added. `is_foreign` returns whether this process is a fork of
+/// the process that made the object: then the parent process ends it, and this function does
+/// nothing.
 ///
 /// # Safety
 ///
 /// `object` is NULL, or an object of this library, of any kind.
-pub(super) unsafe fn release<T: Object>(object: *mut T) {
+pub(super) unsafe fn release<T: Object>(object: *mut T, is_foreign: fn(&T) -> bool) {
+    // SAFETY: the safety contract of this function.
+    if unsafe { slots::peek(object, is_foreign) }.unwrap_or(false) {
+        return;
+    }
     // SAFETY: the safety contract of this function.
     match unsafe { slots::release(object) } {
         Ok(last) => value((), || drop(last)),

@@ -14,7 +14,7 @@ use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use super::entry::{find, keep, needing, release};
-use super::handle::{Lent, Process, slots};
+use super::handle::{Lent, Process};
 use super::status::{mcplink_status, mcplink_status_t};
 use super::text::{Text, mcplink_str_t, measured, name, optional};
 use super::user::{Callback, Hook, UserData, call_back, mcplink_notify_fn};
@@ -533,11 +533,5 @@ pub unsafe extern "C" fn mcplink_fetch_keep(fetch: *mut mcplink_fetch_t) -> *mut
 pub unsafe extern "C" fn mcplink_fetch_free(fetch: *mut mcplink_fetch_t) {
     // SAFETY: the header requires that the fetch was kept, and is released once for each
     // mcplink_fetch_keep.
-    unsafe {
-        if slots::peek(fetch, |fetch| fetch.process.is_foreign()).unwrap_or(false) {
-            // The parent process ends the response.
-            return;
-        }
-        release(fetch);
-    }
+    unsafe { release(fetch, |fetch| fetch.process.is_foreign()) }
 }

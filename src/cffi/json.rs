@@ -10,13 +10,13 @@ use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 use serde_json::Value;
 
+use super::arg;
 use super::arg::invalid;
-use super::entry::{Outcome, get, giving, value};
+use super::entry::{Outcome, disown, get, giving};
 use super::error::mcplink_error_t;
-use super::handle::{Tagged, tagged};
+use super::handle::Tagged;
 use super::status::mcplink_status_t;
 use super::text::{ArenaText, Text, Texts, mcplink_str_t, name, payload};
-use super::{arg, log};
 use crate::error::{Error, ErrorKind, Result};
 
 /// A JSON value: a document that the caller owns, or a node of a document.
@@ -375,15 +375,12 @@ pub unsafe extern "C" fn mcplink_json_parse(
 /// mcplink_json_get returns.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_json_free(document: *mut mcplink_json_t) {
-    // SAFETY: the header requires a node of this library; a document is freed once.
-    let freed = unsafe { tagged(document) }.and_then(Tagged::disown);
-    match freed {
-        // SAFETY: C owned the node, so it is the root of a document that `into_raw` made.
-        Ok(()) => value((), || {
-            // SAFETY: as above.
-            drop(unsafe { Box::from_raw(document.cast::<Document>()) })
-        }),
-        Err(fault) => log::free_fault::<mcplink_json_t>(fault),
+    // SAFETY: the header requires a node of this library; a document is freed once. If C owned the
+    // node, it is the root of a document that `into_raw` made.
+    unsafe {
+        disown(document, || {
+            drop(Box::from_raw(document.cast::<Document>()))
+        })
     }
 }
 

@@ -344,13 +344,7 @@ pub unsafe extern "C" fn mcplink_responder_keep(
 pub unsafe extern "C" fn mcplink_responder_free(responder: *mut mcplink_responder_t) {
     // SAFETY: the header requires that the responder was kept, and is released once for each
     // mcplink_responder_keep.
-    unsafe {
-        if slots::peek(responder, |it| it.process.is_foreign()).unwrap_or(false) {
-            // The parent process answers the request.
-            return;
-        }
-        release(responder);
-    }
+    unsafe { release(responder, |responder| responder.process.is_foreign()) }
 }
 
 /// Returns the request that a responder answers.

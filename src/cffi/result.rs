@@ -7,12 +7,12 @@ use std::sync::{Arc, OnceLock};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::entry::{get, value};
-use super::handle::{Tagged, tagged};
+use super::arg;
+use super::entry::{disown, get, value};
+use super::handle::Tagged;
 use super::json::{Document, JsonNode, mcplink_json_t};
 use super::status::mcplink_status;
 use super::text::{ArenaText, Text, mcplink_str_t, view_of};
-use super::{arg, log};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jsonrpc::{RawResult, surrogates};
 use crate::schema::{
@@ -446,16 +446,9 @@ getters! {
 /// result: the result; may be NULL. A result that was passed to a callback must not be freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mcplink_result_free(result: *mut mcplink_result_t) {
-    // SAFETY: the header requires a result of this library, freed once.
-    let freed = unsafe { tagged(result) }.and_then(Tagged::disown);
-    match freed {
-        // SAFETY: C owned a reference, which `owned` made of an `Arc`.
-        Ok(()) => value((), || {
-            // SAFETY: as above.
-            drop(unsafe { Arc::from_raw(result.cast::<Tagged<mcplink_result_t>>()) })
-        }),
-        Err(fault) => log::free_fault::<mcplink_result_t>(fault),
-    }
+    // SAFETY: the header requires a result of this library, freed once. A reference that C owned
+    // was made of an `Arc` by `owned`.
+    unsafe { disown(result, || drop(SharedResult::from_raw(result.cast()))) }
 }
 
 /// Returns the bytes of an image, of audio, or of a binary resource. The bytes are decoded from

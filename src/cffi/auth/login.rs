@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::Hidden;
 use crate::cffi::entry::{Outcome, find, keep, need, needing, release, told};
-use crate::cffi::handle::{Process, slots};
+use crate::cffi::handle::Process;
 use crate::cffi::log;
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
 use crate::cffi::text::{Text, mcplink_str_t, optional, payload};
@@ -298,11 +298,5 @@ pub unsafe extern "C" fn mcplink_login_keep(login: *mut mcplink_login_t) -> *mut
 pub unsafe extern "C" fn mcplink_login_free(login: *mut mcplink_login_t) {
     // SAFETY: the header requires that the login was kept, and is released once for each
     // mcplink_login_keep.
-    unsafe {
-        if slots::peek(login, |login| login.process.is_foreign()).unwrap_or(false) {
-            // The parent process waits for the answer.
-            return;
-        }
-        release(login);
-    }
+    unsafe { release(login, |login| login.process.is_foreign()) }
 }
