@@ -42,6 +42,7 @@ macro_rules! enumeration {
         }
     ) => {
         $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum $name {
             $($(#[$variant_meta])* $variant = $number,)+
         }

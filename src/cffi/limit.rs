@@ -9,7 +9,6 @@ enumeration! {
     /// A limit of each connection of a client or server. The comment of each limit names its
     /// default, and what happens when the limit is reached.
     #[repr(C)]
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum mcplink_limit {
         /// The maximum length of a message, in bytes. Default: 16 MiB. A longer message is dropped:
         /// a request is answered with an error, and a response fails its call.

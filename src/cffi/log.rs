@@ -20,7 +20,6 @@ use crate::sync::StaticMutex;
 enumeration! {
     /// The severity of a log message, after RFC 5424.
     #[repr(C)]
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[allow(dead_code, reason = "constants of C")]
     pub enum mcplink_log_level {
         /// Details for debugging.

@@ -82,7 +82,6 @@ impl Default for Way {
 enumeration! {
     /// The kind of a credential that an identity provider issued when the user signed on.
     #[repr(C)]
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum mcplink_subject {
         /// An OpenID Connect ID token.
         MCPLINK_SUBJECT_ID_TOKEN = 1601,

@@ -43,7 +43,7 @@ enumeration! {
     /// Whether access tokens are bound to a key, so that a stolen token can't be used (DPoP, RFC
     /// 9449).
     #[repr(C)]
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[derive(Default)]
     pub enum mcplink_dpop {
         /// Tokens are bound on request: a client binds tokens if the server requires bound tokens;
         /// a server accepts bound and unbound tokens. This mode is the default of clients.

@@ -28,7 +28,7 @@ use crate::transport::{Child, Stderr, StderrTail, Transport};
 enumeration! {
     /// The destination of the standard error of a child process.
     #[repr(C)]
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[derive(Default)]
     pub enum mcplink_stderr {
         /// The standard error is captured, and its last 64 KiB are stored: see
         /// mcplink_client_stderr_tail and mcplink_error_peer_stderr. This is the default.

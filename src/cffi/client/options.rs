@@ -59,7 +59,6 @@ use mcplink_client_options_t as Options;
 enumeration! {
     /// The era of a server: the era of the protocol revision that the client and the server use.
     #[repr(C)]
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum mcplink_era {
         /// The era is unknown, or has to be detected.
         MCPLINK_ERA_UNKNOWN = 0,

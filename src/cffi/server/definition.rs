@@ -5,7 +5,6 @@ use crate::error::Result;
 enumeration! {
     /// Whether an argument of a tool or prompt, or a field of a form, is required.
     #[repr(C)]
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum mcplink_param_flag {
         /// An optional argument or field, which may be omitted.
         MCPLINK_PARAM_OPTIONAL = 0,

@@ -205,7 +205,6 @@ actions! {
 enumeration! {
     /// A list that a server offers to clients.
     #[repr(C)]
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum mcplink_list {
         /// The list of tools: tools/list.
         MCPLINK_LIST_TOOLS = 1001,

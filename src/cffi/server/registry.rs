@@ -178,7 +178,6 @@ fn removed(was_there: bool, key: &str) -> Outcome<()> {
 enumeration! {
     /// The kind of an entry of a server: a tool, prompt, resource or resource template.
     #[repr(C)]
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum mcplink_primitive {
         /// No entry.
         MCPLINK_PRIMITIVE_NONE = 0,

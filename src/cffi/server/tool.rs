@@ -46,7 +46,6 @@ struct Params {
 enumeration! {
     /// The type of an argument of a tool, or of a field of a form.
     #[repr(C)]
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum mcplink_param_type {
         /// A string.
         MCPLINK_PARAM_STRING = 1201,
@@ -66,7 +65,6 @@ enumeration! {
 enumeration! {
     /// A hint for the user about the effects of a tool. A hint is not a guarantee.
     #[repr(C)]
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum mcplink_tool_hint {
         /// The hint that the tool changes nothing. Default: false.
         MCPLINK_HINT_READ_ONLY = 1801,
@@ -83,7 +81,6 @@ enumeration! {
 enumeration! {
     /// Whether calls of a tool may become tasks.
     #[repr(C)]
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum mcplink_task_support {
         /// The tool does not support tasks: calls of the tool never become tasks.
         MCPLINK_TASK_FORBIDDEN = 1700,

@@ -342,7 +342,6 @@ enumeration! {
     /// A limit of a server over HTTP. The comment of each limit states the default and the effect
     /// at the limit.
     #[repr(C)]
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum mcplink_http_limit {
         /// The maximum number of sessions. Default: 10000. At the limit, an idle session of the
         /// client with the most sessions ends to make room. If no session is idle, the next client
