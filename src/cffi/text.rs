@@ -231,6 +231,22 @@ pub(super) unsafe fn optional<'a>(ptr: *const c_char, what: &str) -> Result<Opti
     unsafe { name(ptr, what) }.map(Some)
 }
 
+/// Reads text of C that may be NULL, and that must otherwise have more than white space.
+///
+/// # Safety
+///
+/// `ptr` is NULL, or points to text that ends in NUL and does not change during `'a`.
+pub(super) unsafe fn optional_filled<'a>(
+    ptr: *const c_char,
+    what: &str,
+) -> Result<Option<&'a str>> {
+    if ptr.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the safety contract of this function.
+    unsafe { filled(ptr, what) }.map(Some)
+}
+
 /// Reads required bytes that are usually text. Fails if the bytes are blank text.
 ///
 /// # Safety

@@ -14,7 +14,7 @@ use crate::cffi::error::mcplink_error_t;
 use crate::cffi::json::{Document, mcplink_json_t};
 use crate::cffi::refusal::set;
 use crate::cffi::status::mcplink_status_t;
-use crate::cffi::text::{filled, missing, optional};
+use crate::cffi::text::{missing, optional, optional_filled};
 use crate::cffi::user::{Hook, UserData, call_back, mcplink_destroy_fn, mcplink_notify_fn};
 use crate::transport::local::{self, Instance, Watcher};
 
@@ -118,13 +118,9 @@ actions! {
     /// id: the "id" of an instance: see mcplink_instances. NULL for none. When the instance has
     /// ended, mcplink_client_open fails with MCPLINK_E_IO.
     fn mcplink_client_options_set_instance(id: *const c_char) {
-        let way = match id.is_null() {
-            true => None,
-            false => {
-                let id = filled(id, "id")?.to_owned();
-                Some(move |_: &Endpoint, _: &Arc<Shared>| Ok(Ready::from(local::instance(&id)?)))
-            }
-        };
+        let id = optional_filled(id, "id")?.map(str::to_owned);
+        let way = id
+            .map(|id| move |_: &Endpoint, _: &Arc<Shared>| Ok(Ready::from(local::instance(&id)?)));
         options.endpoint.reach("instance", way);
     }
 }

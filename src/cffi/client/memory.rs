@@ -12,7 +12,7 @@ use crate::cffi::handle::{Gate, Handled, enter, entering, free_handle, into_raw,
 use crate::cffi::json::{Document, mcplink_json_t};
 use crate::cffi::refusal::set;
 use crate::cffi::tap::{mcplink_message_fn, wrap};
-use crate::cffi::text::{filled, name};
+use crate::cffi::text::{name, optional_filled};
 use crate::cffi::user::Hook;
 use crate::client::{Era, EraMemory, ResponseCache};
 use crate::transport::Limits;
@@ -110,10 +110,7 @@ actions! {
             false => Some(enter(cache, "cache")?.cache.clone()),
         };
         // A blank name may be a user who is not known. All of them would share.
-        let principal = match principal.is_null() {
-            true => None,
-            false => Some(filled(principal, "principal")?.to_owned()),
-        };
+        let principal = optional_filled(principal, "principal")?;
         options.cache = match (cache, principal) {
             (Some(cache), Some(principal)) => Some(cache.for_principal(principal)),
             (cache, _) => cache,

@@ -14,7 +14,7 @@ use crate::cffi::entry::{Outcome, find, needing};
 use crate::cffi::handle::Lent;
 use crate::cffi::json::{Document, mcplink_json_t};
 use crate::cffi::refusal::set;
-use crate::cffi::text::{Text, filled, mcplink_str_t, missing, name};
+use crate::cffi::text::{Text, filled, mcplink_str_t, missing, name, optional_filled};
 use crate::cffi::user::{Callback, Hook, call_back};
 use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, RpcError};
 use crate::schema::method;
@@ -215,13 +215,9 @@ actions! {
         let requests = positive(requests, "requests")?;
         let period = positive(period_ms, "period_ms")?.get();
         let period = Duration::from_millis(period.into());
-        let methods: Vec<String> = match methods.is_null() {
-            true => Vec::new(),
-            false => {
-                let methods = filled(methods, "methods")?.split_ascii_whitespace();
-                methods.map(guarded_method).collect::<Result<_, _>>()?
-            }
-        };
+        let methods = optional_filled(methods, "methods")?.unwrap_or_default();
+        let methods = methods.split_ascii_whitespace().map(guarded_method);
+        let methods = methods.collect::<Result<Vec<String>, _>>()?;
         let setting = move |builder: ServerBuilder| {
             let methods: Vec<&str> = methods.iter().map(String::as_str).collect();
             builder.guard(RateLimit::new(requests, period).on(&methods))

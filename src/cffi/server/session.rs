@@ -10,7 +10,7 @@ use crate::cffi::entry::{Outcome, descriptor, ffi, find, value};
 use crate::cffi::error::mcplink_error_t;
 use crate::cffi::handle::{Gate, Handled, enter, entering, free_handle, into_raw, visit};
 use crate::cffi::status::{mcplink_status, mcplink_status_t};
-use crate::cffi::text::{Text, filled, mcplink_str_t};
+use crate::cffi::text::{Text, mcplink_str_t, optional_filled};
 use crate::cffi::transport::mcplink_transport_t;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::Connection;
@@ -37,19 +37,6 @@ impl Handled for mcplink_session_t {
         self.line.close();
         self.serving.leave(self.number);
     }
-}
-
-/// Reads an optional principal. Returns `None` for NULL.
-///
-/// # Safety
-///
-/// `principal` is NULL or ends in NUL.
-unsafe fn optional_principal<'a>(principal: *const c_char) -> Result<Option<&'a str>> {
-    if principal.is_null() {
-        return Ok(None);
-    }
-    // SAFETY: the safety contract of this function.
-    unsafe { filled(principal, "principal") }.map(Some)
 }
 
 impl mcplink_server_t {
@@ -207,7 +194,7 @@ fallible! {
         output: isize,
         principal: *const c_char,
     ) -> out: mcplink_session_t {
-        let principal = optional_principal(principal)?;
+        let principal = optional_filled(principal, "principal")?;
         server.start(principal, descriptors(input, output)?)?
     }
 
@@ -232,7 +219,7 @@ fallible! {
         principal: *const c_char,
     ) -> out: mcplink_session_t {
         let transport = enter(transport, "transport")?;
-        let principal = optional_principal(principal)?;
+        let principal = optional_filled(principal, "principal")?;
         server.check_open()?;
         server.start(principal, transport.connector().connect()?)?
     }
@@ -264,7 +251,7 @@ pub unsafe extern "C" fn mcplink_server_serve_fds(
     unsafe {
         ffi(err, || {
             let server = enter(server, "server")?;
-            let principal = optional_principal(principal)?;
+            let principal = optional_filled(principal, "principal")?;
             server.serve(principal, descriptors(input, output)?)
         })
     }
