@@ -115,22 +115,6 @@ impl mcplink_http_options_t {
         self.access = Access::Fixed(tokens.token(token, principal));
         Ok(())
     }
-
-    /// Sets the resource server, which checks access tokens. Fails if clients are authenticated in
-    /// another way already.
-    pub(super) fn set_tokens(&mut self, tokens: mcplink_resource_server_t) -> Outcome<()> {
-        self.access
-            .check("mcplink_http_options_set_resource_server")?;
-        self.access = Access::Tokens(Box::new(tokens));
-        Ok(())
-    }
-
-    /// Removes the resource server, so that access tokens are not checked.
-    pub(super) fn clear_tokens(&mut self) {
-        if matches!(self.access, Access::Tokens(_)) {
-            self.access = Access::Open;
-        }
-    }
 }
 
 impl Access {
@@ -489,7 +473,10 @@ actions! {
     /// making a listener or endpoint that needs JWTs fails with MCPLINK_E_UNSUPPORTED.
     /// Returns: MCPLINK_OK, MCPLINK_E_INVALID, or the status of the setter that failed.
     fn mcplink_http_options_set_resource_server(server: *const mcplink_resource_server_t) {
-        options.set_tokens(taken(server, "server")?.clone())?;
+        let tokens = taken(server, "server")?.clone();
+        let setter = "mcplink_http_options_set_resource_server";
+        options.access.check(setter)?;
+        options.access = Access::Tokens(Box::new(tokens));
     }
 
     /// Removes the resource server that was set with mcplink_http_options_set_resource_server. If
@@ -498,7 +485,9 @@ actions! {
     ///
     /// Returns: MCPLINK_OK, also when no resource server is set, or MCPLINK_E_INVALID.
     fn mcplink_http_options_clear_resource_server() {
-        options.clear_tokens()
+        if matches!(options.access, Access::Tokens(_)) {
+            options.access = Access::Open;
+        }
     }
 
     /// Sets a function that authenticates each request before the request is processed. By default
