@@ -168,18 +168,13 @@ impl From<Error> for Failure {
 
 impl From<Failure> for mcplink_error_t {
     fn from(failure: Failure) -> Self {
-        let Failure {
-            status,
-            method,
-            error,
-            ..
-        } = failure;
+        let error = failure.error;
         let data = error.rpc().and_then(|rpc| rpc.data.as_deref());
         Self {
             _live: Live::new(),
-            status,
+            status: failure.status,
             message: for_c(&error.to_string()).as_ref().into(),
-            method: method.map(Text::from),
+            method: failure.method.map(Text::from),
             data: data.map(|data| data.get().into()),
             stderr: error.stderr_tail().map(Text::from),
             challenge: error.http_challenge().map(Text::from),

@@ -47,10 +47,6 @@ pub type mcplink_store_save_fn = Option<
 pub type mcplink_store_remove_fn =
     Option<unsafe extern "C-unwind" fn(user: *mut c_void, name: mcplink_str_t) -> mcplink_status_t>;
 
-type LoadFn = Callback<mcplink_store_load_fn>;
-type SaveFn = Callback<mcplink_store_save_fn>;
-type RemoveFn = Callback<mcplink_store_remove_fn>;
-
 /// The kind of the token store.
 #[derive(Clone, Default)]
 pub(super) enum TokenStore {
@@ -62,7 +58,7 @@ pub(super) enum TokenStore {
 
 #[derive(Clone, Copy)]
 pub(super) struct Functions {
-    pub(super) load: LoadFn,
-    pub(super) save: SaveFn,
-    pub(super) remove: RemoveFn,
+    pub(super) load: Callback<mcplink_store_load_fn>,
+    pub(super) save: Callback<mcplink_store_save_fn>,
+    pub(super) remove: Callback<mcplink_store_remove_fn>,
 }

@@ -339,13 +339,8 @@ fn begin_on_thread(
     started: Arc<Started>,
 ) -> Outcome<()> {
     let shared = Arc::clone(&client.shared);
-    let Request {
-        method,
-        work,
-        is_ordered,
-        ..
-    } = request;
-    let withdraw = is_ordered.then(|| {
+    let (method, work) = (request.method, request.work);
+    let withdraw = request.is_ordered.then(|| {
         let (started, shared, method) = (Arc::clone(&started), Arc::clone(&shared), method.clone());
         let (done, cancel) = (done.clone(), options.cancel.clone());
         (started.token.clone(), cancel, move || {

@@ -21,14 +21,10 @@ use crate::client::ClientBuilder;
 use crate::error::Result;
 use crate::transport::Transport;
 
-/// A client that is ready to be connected.
-struct Prepared {
-    client: mcplink_client_t,
-    builder: ClientBuilder,
-    transport: Box<dyn Transport>,
-}
-
-fn prepare(options: &mcplink_client_options_t) -> Outcome<Prepared> {
+/// Makes a client that is ready to be connected, with its builder and its transport.
+fn prepare(
+    options: &mcplink_client_options_t,
+) -> Outcome<(mcplink_client_t, ClientBuilder, Box<dyn Transport>)> {
     let gate = Gate::new();
     let threads = options.threads.of(gate.number());
     let stage = CallbackExecutor::new(gate.number(), options.pump.clone(), threads.clone());
@@ -60,15 +56,12 @@ fn prepare(options: &mcplink_client_options_t) -> Outcome<Prepared> {
     let builder = events::attach(builder, &shared);
     let builder = questions::attach(builder, &shared);
     let callers = Callers::new(gate.number(), options.max_started, threads);
-    Ok(Prepared {
-        client: mcplink_client_t {
-            gate,
-            shared,
-            callers,
-        },
-        builder,
-        transport,
-    })
+    let client = mcplink_client_t {
+        gate,
+        shared,
+        callers,
+    };
+    Ok((client, builder, transport))
 }
 
 /// Connects the client. If `posts_event` is true, the host receives the outcome as an event.
@@ -103,11 +96,7 @@ fallible! {
     /// Blocks: until the client is connected or has failed, at most for the timeout that was set
     /// with mcplink_client_options_set_connect_timeout_ms.
     fn mcplink_client_open() -> out: mcplink_client_t {
-        let Prepared {
-            client,
-            mut builder,
-            transport,
-        } = prepare(options)?;
+        let (client, mut builder, transport) = prepare(options)?;
         let cancel = options.cancel.as_ref();
         builder = set_given(builder, cancel, ClientBuilder::cancel_connecting_with);
         if let Err(error) = connect(&client.shared, builder, transport, false) {
@@ -130,11 +119,7 @@ fallible! {
     /// Returns: MCPLINK_OK when connecting was started; MCPLINK_E_INVALID when options are missing
     /// or contradict each other.
     fn mcplink_client_start() -> out: mcplink_client_t {
-        let Prepared {
-            client,
-            builder,
-            transport,
-        } = prepare(options)?;
+        let (client, builder, transport) = prepare(options)?;
         let builder = builder.cancel_connecting_with(&client.shared.connecting);
         let (shared, cancel) = (Arc::clone(&client.shared), options.cancel.clone());
         let started = client.callers.start(move || {

@@ -96,16 +96,13 @@ impl mcplink_tool_t {
         let required = required(flag)?;
         check_schema(&schema)
             .map_err(|error| error.context(format_args!("argument '{}'", Excerpt(param))))?;
-        let Params {
-            properties,
-            required: names,
-        } = &mut self.1;
-        if properties.contains_key(param) {
+        let params = &mut self.1;
+        if params.properties.contains_key(param) {
             let text = format!("the tool has an argument '{param}' already");
             return Err(Error::new(ErrorKind::Invalid, text).into());
         }
-        properties.insert(param.to_owned(), schema);
-        names.extend(required.then(|| param.to_owned()));
+        params.properties.insert(param.to_owned(), schema);
+        params.required.extend(required.then(|| param.to_owned()));
         self.update_schema()
     }
 
@@ -137,13 +134,10 @@ impl mcplink_tool_t {
 
     /// Makes the input schema of the arguments that were added.
     fn update_schema(&mut self) -> Outcome<()> {
-        let Params {
-            properties,
-            required: names,
-        } = &self.1;
-        let mut schema = json!({ "type": "object", "properties": properties });
-        if !names.is_empty() {
-            schema["required"] = json!(names);
+        let params = &self.1;
+        let mut schema = json!({ "type": "object", "properties": params.properties });
+        if !params.required.is_empty() {
+            schema["required"] = json!(params.required);
         }
         self.0.input_schema = JsonSchema::new(&schema)?;
         Ok(())
