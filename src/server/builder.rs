@@ -23,6 +23,7 @@ use super::guard::Guard;
 use super::inner::{Declared, Inner};
 use super::pages::Pages;
 use super::paging::List;
+use super::records::RecordStore;
 use super::scopes::Requirements;
 use super::session_state::LatestContext;
 use super::state::{KeyRing, StateKey};
@@ -69,6 +70,9 @@ pub struct ServerBuilder {
     /// Steps that need all settings. [`build`](Self::build) runs them in order.
     finishing: Vec<Finish>,
     event_bus: Option<Arc<dyn EventBus>>,
+    record_store: Option<Arc<dyn RecordStore>>,
+    /// Whether the host has set the state keys.
+    has_state_keys: bool,
     fault: Option<Error>,
 }
 
@@ -127,6 +131,8 @@ impl ServerBuilder {
             tools: Vec::new(),
             finishing: Vec::new(),
             event_bus: None,
+            record_store: None,
+            has_state_keys: false,
             fault,
         }
     }
@@ -231,7 +237,10 @@ impl ServerBuilder {
     /// expired.
     pub fn state_keys(mut self, keys: &[StateKey]) -> Self {
         match KeyRing::new(keys.to_vec()) {
-            Some(keys) => self.services().keys = keys,
+            Some(keys) => {
+                self.services().keys = keys;
+                self.has_state_keys = true;
+            }
             None => {
                 return self.noting(Err(Error::invalid("a server needs at least one state key")));
             }
@@ -282,13 +291,38 @@ impl ServerBuilder {
     ///
     /// Shared are [`resource_updated`](Server::resource_updated) and the changes of lists. All
     /// processes are expected to offer the same lists, so a change in one of them is announced to
-    /// the clients of all. Log messages and tasks are not shared.
+    /// the clients of all. Changes of tasks are shared too, if the processes share a
+    /// [`record_store`](Self::record_store). Log messages are not shared.
     ///
     /// # Examples
     ///
     /// See [`MemoryEventBus`](super::MemoryEventBus).
     pub fn event_bus(mut self, bus: impl EventBus + 'static) -> Self {
         self.event_bus = Some(Arc::new(bus));
+        self
+    }
+
+    /// Sets the store by which the processes of this server share [`tasks`](Self::tasks) (since
+    /// 2026-07-28). Defaults to no store: then a task is known to the process that created it only.
+    ///
+    /// A task still runs in the process that created it. The other processes answer requests about
+    /// the task from the store: they show its state and its result, pass on answers to its input
+    /// requests, and cancel it. When the process ends, its working tasks fail
+    /// ([`TaskOptions::lease`]), and the results of the others stay until the end of their lifetime.
+    ///
+    /// All processes need the same [`state_keys`](Self::state_keys), which encrypt what is stored.
+    /// Without an [`event_bus`](Self::event_bus), a process notices only after a third of the lease
+    /// that another process has changed a task.
+    ///
+    /// While the store fails, calls that require a task are refused as "busy", other calls run
+    /// without a task, and each process still knows its own tasks. [`build`](Self::build) fails
+    /// without state keys.
+    ///
+    /// # Examples
+    ///
+    /// See [`MemoryRecordStore`](super::MemoryRecordStore).
+    pub fn record_store(mut self, store: impl RecordStore + 'static) -> Self {
+        self.record_store = Some(Arc::new(store));
         self
     }
 
@@ -562,6 +596,22 @@ impl ServerBuilder {
         inner.subscriptions = Arc::new(subscriptions);
         if let Some(tasks) = &inner.tasks {
             tasks.share_by(&inner.services.limits);
+        }
+        if let Some(store) = self.record_store {
+            if !self.has_state_keys {
+                let text = "a server with a record store needs the state keys of its processes";
+                return Err(Error::invalid(text));
+            }
+            if let Some(tasks) = &inner.tasks {
+                let (keys, log) = (inner.services.keys.clone(), inner.log.clone());
+                tasks.share(
+                    store,
+                    keys,
+                    &inner.subscriptions,
+                    inner.threads.clone(),
+                    log,
+                )?;
+            }
         }
         for tool in self.tools {
             inner.add_tool(tool)?;

@@ -90,7 +90,12 @@ pub(super) fn handlers(server: &Inner) -> Handlers {
     let listen: Row = (method::SUBSCRIPTIONS_LISTEN, ServerConnection::listen);
     let features = server.feature_methods.iter().copied().chain([listen]);
     let always = QUICK.into_iter().map(|row| (row, Runs::Nothing));
-    let always = always.chain(features.map(|row| (row, Runs::Guards)));
+    let tasks = match &server.tasks {
+        // The store of the host may be slow.
+        Some(tasks) if tasks.are_shared() => Runs::Handlers,
+        _ => Runs::Guards,
+    };
+    let always = always.chain(features.map(|row| (row, tasks)));
     let methods = server.methods.clone();
     let methods = always.fold(methods, |methods, ((method, serve), runs)| {
         methods.owned_request(method, is_quick(runs), move |request, responder| {

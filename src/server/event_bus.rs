@@ -144,6 +144,9 @@ pub(super) enum Change<'a> {
     /// The resource with this URI has changed.
     #[serde(borrow)]
     Resource(Cow<'a, str>),
+    /// The record with this key has changed, which is that of a task.
+    #[serde(borrow)]
+    Task(Cow<'a, str>),
 }
 
 impl Change<'_> {
@@ -212,6 +215,7 @@ mod tests {
             (Change::Prompts, r#""prompts""#),
             (Change::Resources, r#""resources""#),
             (resource, r#"{"resource":"a:\"b\""}"#),
+            (Change::Task("task.a".into()), r#"{"task":"task.a"}"#),
         ] {
             assert_eq!(change.event(), text);
             assert_eq!(Change::of_event(text), Some(change));

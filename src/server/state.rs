@@ -130,10 +130,15 @@ impl KeyRing {
     /// Seals `content` for the request that `binding` describes. `expiry` is in milliseconds since
     /// 1970.
     pub(super) fn seal(&self, content: &[u8], binding: &[u8], expiry: u64) -> Result<String> {
+        let sealed = self.seal_bytes(&[&expiry.to_be_bytes(), content].concat(), binding)?;
+        Ok(URL_SAFE_NO_PAD.encode(sealed))
+    }
+
+    /// Seals bytes together with `binding`.
+    pub(super) fn seal_bytes(&self, plain: &[u8], binding: &[u8]) -> Result<Vec<u8>> {
         let key = &self.0[0];
         let mut nonce = [0; NONCE];
         random::fill(&mut nonce)?;
-        let plain = [&expiry.to_be_bytes(), content].concat();
         let mut sealed = vec![0; HEAD + plain.len() + TAG];
         sealed[0] = VERSION;
         sealed[1..=KEY_ID].copy_from_slice(&key.id());
@@ -142,12 +147,12 @@ impl KeyRing {
         XChaCha20Poly1305::seal(
             &key.secret(),
             &nonce,
-            &plain,
+            plain,
             Some(binding),
             &mut sealed[HEAD..],
         )
         .map_err(|_| unsealable())?;
-        Ok(URL_SAFE_NO_PAD.encode(sealed))
+        Ok(sealed)
     }
 
     /// Opens a state that was sealed with an equal binding. `now` is in milliseconds since 1970.
@@ -155,7 +160,22 @@ impl KeyRing {
         let sealed = URL_SAFE_NO_PAD
             .decode(state)
             .map_err(|_| Refused::Malformed)?;
-        if sealed.len() < HEAD + EXPIRY + TAG || sealed[0] != VERSION {
+        let mut plain = self.open_bytes(&sealed, binding)?;
+        let expiry = plain.first_chunk().ok_or(Refused::Malformed)?;
+        let expiry = u64::from_be_bytes(*expiry);
+        if now >= expiry {
+            return Err(Refused::Expired);
+        }
+        Ok(Opened {
+            content: plain.split_off(EXPIRY),
+            id: URL_SAFE_NO_PAD.encode(&sealed[1 + KEY_ID..HEAD]),
+            expiry,
+        })
+    }
+
+    /// Opens bytes that [`seal_bytes`](Self::seal_bytes) sealed with an equal binding.
+    pub(super) fn open_bytes(&self, sealed: &[u8], binding: &[u8]) -> Result<Vec<u8>, Refused> {
+        if sealed.len() < HEAD + TAG || sealed[0] != VERSION {
             return Err(Refused::Malformed);
         }
         let mut keys = self.0.iter();
@@ -171,18 +191,7 @@ impl KeyRing {
             &mut plain,
         )
         .map_err(|_| Refused::NotGenuine)?;
-        let content = plain.split_off(EXPIRY);
-        let expiry = u64::from_be_bytes(plain.try_into().map_err(|_| Refused::Malformed)?);
-        if now >= expiry {
-            Err(Refused::Expired)
-        } else {
-            let id = URL_SAFE_NO_PAD.encode(&sealed[1 + KEY_ID..HEAD]);
-            Ok(Opened {
-                content,
-                id,
-                expiry,
-            })
-        }
+        Ok(plain)
     }
 }
 

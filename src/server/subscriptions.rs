@@ -43,6 +43,7 @@ use std::sync::{Arc, OnceLock};
 
 pub(super) use self::connection_subscribers::ConnectionSubscribers;
 use self::fanout::Fanout;
+pub(super) use self::fanout::OnTaskRecord;
 pub(super) use self::subject::{Followed, notification};
 use super::conversation::Conversation;
 use super::event_bus::{Change, EventBus, Publisher};
@@ -105,9 +106,25 @@ impl Subscriptions {
     /// Publishes a change: queues its notifications for the subscribers, and tells other processes.
     pub(super) fn publish(&self, change: Change<'_>) {
         self.fanout.publish(&change);
+        self.tell_others(&change);
+    }
+
+    /// Tells other processes of a change that has no subscribers here.
+    pub(super) fn tell_others(&self, change: &Change<'_>) {
         if let Some(publisher) = self.publisher.get() {
-            publisher.publish(&change);
+            publisher.publish(change);
         }
+    }
+
+    /// Sets the function that takes the keys of records which other processes have changed.
+    pub(super) fn on_task_record(&self, take: OnTaskRecord) {
+        // A builder calls this once.
+        _ = self.fanout.on_task_record.set(take);
+    }
+
+    /// Whether the task has subscribers.
+    pub(super) fn follows_task(&self, id: &str) -> bool {
+        self.fanout.topics.task(id).is_some()
     }
 
     /// Queues the notifications of a task that has changed.

@@ -226,6 +226,7 @@ mod tap;
 mod tasks_client;
 mod tasks_limits;
 mod tasks_server;
+mod tasks_shared;
 mod threads;
 mod trace;
 mod trace_context;

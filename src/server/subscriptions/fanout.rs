@@ -27,7 +27,7 @@
 //! written under any of these locks.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::subject::Followed;
@@ -57,8 +57,14 @@ const POLLS: u32 = 3;
 /// thread that writes.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// Takes the key of a task's record that another process has changed. `None` means that any record
+/// may have changed.
+pub(in crate::server) type OnTaskRecord = Box<dyn Fn(Option<&str>) + Send + Sync>;
+
 pub(super) struct Fanout {
     pub(super) topics: Topics,
+    /// Set when the server is built, if tasks are shared with other processes.
+    pub(super) on_task_record: OnceLock<OnTaskRecord>,
     inbox: Inbox<Work>,
     /// The pass lock, which is held while members are marked.
     pass_lock: Mutex<()>,
@@ -87,6 +93,7 @@ impl Fanout {
     pub(super) fn new(limits: &Limits, threads: &Threads, log: Option<LogHook>) -> Self {
         Self {
             topics: Topics::default(),
+            on_task_record: OnceLock::new(),
             inbox: Inbox::default(),
             pass_lock: Mutex::default(),
             awaited: Mutex::default(),
@@ -109,6 +116,13 @@ impl Fanout {
                     self.change(&topic, None);
                 }
             }
+            Change::Task(key) => self.task_record(Some(key)),
+        }
+    }
+
+    fn task_record(&self, key: Option<&str>) {
+        if let Some(take) = self.on_task_record.get() {
+            take(key);
         }
     }
 
@@ -124,6 +138,7 @@ impl Fanout {
         for topic in self.topics.uris() {
             self.change(&topic, None);
         }
+        self.task_record(None);
     }
 
     /// Queues the change of a topic for its members. If the topic is a task, `task` is that task,

@@ -284,9 +284,9 @@ impl ServerConnection {
         let mut params: SubscriptionsListenRequestParams = read(request)?;
         let terms = self.terms(responder, params.meta.as_mut())?;
         self.need(request, terms.revision.is_modern())?;
-        let tasks = self.server.tasks.as_ref();
-        let followed = tasks.zip(params.notifications.task_ids.take());
-        if followed.is_some() {
+        let task_ids = params.notifications.task_ids.take();
+        let has_tasks = self.server.tasks.as_ref().filter(|_| task_ids.is_some());
+        if has_tasks.is_some() {
             need_tasks(&terms)?;
         }
         let meta = params.meta.as_ref();
@@ -295,19 +295,21 @@ impl ServerConnection {
             self.admit(&access)?;
         }
         let mut granted = self.server.grant(params.notifications);
-        let mut tasks = Vec::new();
-        if let Some((all, mut ids)) = followed {
-            tasks = all.follow(&mut ids, self.conversation().principal_of(responder));
-            granted.task_ids = Some(ids).filter(|ids| !ids.is_empty());
-        }
+        granted.task_ids = has_tasks.and(task_ids);
         let mut wanted = Filter::of(&granted);
         // The weight is reserved first, so that guards are called only for resources that fit the
-        // limit.
+        // limit, and only as many tasks are looked up.
         let (client, limits) = (responder.client(), responder.core().limits());
         let reserved = Reserved::take(&self.subscribers, client, wanted.weight(), limits);
         let Some(mut reserved) = reserved else {
             return Ok(None);
         };
+        let mut tasks = Vec::new();
+        if let Some((all, ids)) = has_tasks.zip(granted.task_ids.as_mut()) {
+            tasks = all.follow(ids, self.conversation().principal_of(responder));
+            wanted.tasks = ids.iter().cloned().collect();
+            granted.task_ids = granted.task_ids.filter(|ids| !ids.is_empty());
+        }
         if let Some(uris) = &mut granted.resource_subscriptions
             && !(self.server.services.guards.is_empty() && self.server.requirements.is_empty())
         {

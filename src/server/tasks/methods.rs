@@ -10,10 +10,10 @@ use super::super::call_task::CallTask;
 use super::super::dispatch::{read, send};
 use super::super::inner::{Row, ServerConnection};
 use super::super::session_state::ClientContext;
-use super::Tasks;
 use super::start::need_tasks;
 use super::state::Outcome;
 use super::task::Task;
+use super::{Sharing, Tasks};
 use crate::error::RpcError;
 use crate::jsonrpc::Request;
 use crate::protocol::Responder;
@@ -79,28 +79,41 @@ impl ServerConnection {
             .find(id, principal, terms.revision.is_modern())
     }
 
-    fn find_of(
+    /// Asks the other processes of the server about a task that this process does not have.
+    fn ask_elsewhere<T>(
         &self,
-        request: &Request,
+        terms: &ClientContext,
         responder: &Responder,
-    ) -> Result<(Arc<Task>, Arc<ClientContext>), RpcError> {
-        let (params, terms) = self.about_tasks::<TaskRequestParams>(request, responder, knows)?;
-        Ok((self.find_task(&params.task_id, &terms, responder)?, terms))
+        ask: impl FnOnce(&Sharing, Option<&str>) -> Result<Option<T>, RpcError>,
+    ) -> Result<T, RpcError> {
+        let principal = self.conversation().principal_of(responder);
+        let is_modern = terms.revision.is_modern();
+        self.tasks()?
+            .elsewhere(is_modern, |sharing| ask(sharing, principal))
     }
 
     fn get_task(self: Arc<Self>, request: Request, responder: Responder) {
-        match self.find_of(&request, &responder) {
-            Ok((task, terms)) if task.is_modern() => {
-                let mut state = task.detailed();
-                let is_over = state.status.is_terminal();
-                self.server.services.finish(&mut state.meta, &terms);
-                send(Ok(state), responder);
-                if is_over {
-                    task.is_fetched();
-                }
-            }
-            Ok((task, _)) => send(Ok(task.legacy()), responder),
-            Err(error) => send::<()>(Err(error), responder),
+        let asked = self.about_tasks::<TaskRequestParams>(&request, &responder, knows);
+        let (TaskRequestParams { task_id: id, .. }, terms) = match asked {
+            Ok(asked) => asked,
+            Err(error) => return send::<()>(Err(error), responder),
+        };
+        let task = self.find_task(&id, &terms, &responder).ok();
+        if let Some(task) = task.as_ref().filter(|task| !task.is_modern()) {
+            return send(Ok(task.legacy()), responder);
+        }
+        let state = match &task {
+            Some(task) => Ok(task.detailed()),
+            None => self.ask_elsewhere(&terms, &responder, |tasks, who| tasks.get(&id, who)),
+        };
+        let is_over = state.as_ref().is_ok_and(|it| it.status.is_terminal());
+        let state = state.map(|mut state| {
+            self.server.services.finish(&mut state.meta, &terms);
+            state
+        });
+        send(state, responder);
+        if let Some(task) = task.filter(|_| is_over) {
+            task.is_fetched();
         }
     }
 
@@ -115,18 +128,24 @@ impl ServerConnection {
     }
 
     fn cancel_task(self: Arc<Self>, request: Request, responder: Responder) {
-        match self.find_of(&request, &responder) {
-            Ok((task, terms)) if task.is_modern() => {
+        let asked = self.about_tasks::<TaskRequestParams>(&request, &responder, knows);
+        let (TaskRequestParams { task_id: id, .. }, terms) = match asked {
+            Ok(asked) => asked,
+            Err(error) => return send::<()>(Err(error), responder),
+        };
+        let cancelled = match self.find_task(&id, &terms, &responder) {
+            Ok(task) if task.is_modern() => {
                 task.end(Outcome::Cancelled);
-                send(Ok(self.done(&terms)), responder);
+                Ok(())
             }
-            Ok((task, _)) => {
+            Ok(task) => {
                 let cancelled = task.end(Outcome::Cancelled);
                 let over = || RpcError::invalid_params("taskId: the task is over already");
-                send(cancelled.then(|| task.legacy()).ok_or_else(over), responder);
+                return send(cancelled.then(|| task.legacy()).ok_or_else(over), responder);
             }
-            Err(error) => send::<()>(Err(error), responder),
-        }
+            Err(_) => self.ask_elsewhere(&terms, &responder, |tasks, who| tasks.cancel(&id, who)),
+        };
+        send(cancelled.map(|()| self.done(&terms)), responder);
     }
 
     fn update_task(
@@ -137,8 +156,13 @@ impl ServerConnection {
         let modern = |terms: &ClientContext| terms.revision.is_modern();
         let (params, terms) =
             self.about_tasks::<UpdateTaskRequestParams>(request, responder, modern)?;
-        let task = self.find_task(&params.task_id, &terms, responder)?;
-        task.answer(params.input_responses)?;
+        let (id, responses) = (&params.task_id, params.input_responses);
+        match self.find_task(id, &terms, responder) {
+            Ok(task) => task.answer(responses)?,
+            Err(_) => self.ask_elsewhere(&terms, responder, |tasks, who| {
+                tasks.answer(id, who, &responses)
+            })?,
+        }
         Ok(self.done(&terms))
     }
 

@@ -1,18 +1,23 @@
 //! All tasks of a server: creates them, and finds them for their principals.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::super::call_task::{CallTask, Start};
 use super::super::paging::{Cursor, Paged};
+use super::super::records::RecordStore;
 use super::super::session_state::ClientContext;
+use super::super::state::KeyRing;
 use super::super::subscriptions::{Followed, Subscriptions};
 use super::TaskOptions;
+use super::records::Records;
+use super::sharing::{Sharing, busy};
 use super::start::{Decide, decide};
 use super::table::{Entry, Expire, Table, TaskStore};
 use super::task::{State, Task};
-use crate::error::RpcError;
+use crate::error::{Result, RpcError};
+use crate::protocol::LogHook;
 use crate::schema::json::millis;
 use crate::schema::{ProtocolVersion, TaskMetadata, Tool};
 use crate::shares::Client;
@@ -29,6 +34,8 @@ pub(in crate::server) struct Tasks {
     follow: Follow,
     options: TaskOptions,
     store: Arc<TaskStore<Task>>,
+    /// The tasks of other processes. Set when the server is built, if they are shared.
+    sharing: OnceLock<Arc<Sharing>>,
 }
 
 /// The properties of a new task.
@@ -55,6 +62,7 @@ impl Tasks {
                 changed: Condvar::new(),
                 thread: Started::default(),
             }),
+            sharing: OnceLock::new(),
         }
     }
 
@@ -100,13 +108,15 @@ impl Tasks {
             Duration::from_millis(asked).min(self.options.max_lifetime)
         });
         let until = after(lifetime);
+        let sharing = self.sharing.get().filter(|_| new.revision.is_modern());
+        let share = sharing.map(|sharing| sharing.share(&new.id));
         let created = SystemTime::now();
         self.expire();
         let mut displaced = Vec::new();
         let mut table = self.store.table.lock();
         if !table.take_slot(&new.client, &mut displaced) {
             drop(table);
-            drop(displaced);
+            displaced.iter().for_each(|task| task.forget());
             return Err(self.no_slot());
         }
         table.next += 1;
@@ -123,6 +133,7 @@ impl Tasks {
             poll_interval_ms: millis(self.options.poll_interval).max(1),
             subscriptions: Arc::clone(subscriptions),
             is_followed: AtomicBool::new(false),
+            share,
             this: this.clone(),
             state: Mutex::new(State::new(created)),
         });
@@ -143,10 +154,17 @@ impl Tasks {
             self.store.changed.notify_all();
         }
         drop(table);
-        drop(displaced);
-        is_watched.then_some(task).ok_or_else(|| {
-            RpcError::internal("busy: no thread can be started to end the task at its time")
-        })
+        displaced.iter().for_each(|task| task.forget());
+        if !is_watched {
+            let text = "busy: no thread can be started to end the task at its time";
+            return Err(RpcError::internal(text));
+        }
+        let shared = task.share.as_ref().map(|share| share.create(&task));
+        if let Some(Err(_)) = shared {
+            self.forget(&task);
+            return Err(busy());
+        }
+        Ok(task)
     }
 
     /// Starts the thread that ends tasks at their deadline, unless it runs already. Returns `false`
@@ -178,7 +196,51 @@ impl Tasks {
         RpcError::internal(text).with_json(&data)
     }
 
-    /// Returns the task with this id, if it belongs to this principal and era.
+    /// Shares the tasks with other processes of the server.
+    pub(in crate::server) fn share(
+        &self,
+        store: Arc<dyn RecordStore>,
+        keys: KeyRing,
+        subscriptions: &Arc<Subscriptions>,
+        threads: Threads,
+        log: Option<LogHook>,
+    ) -> Result<()> {
+        let records = Records::new(store, keys, log);
+        let lease = self.options.lease;
+        let sharing = Sharing::new(records, lease, Arc::clone(subscriptions), threads)?;
+        let sharing = Arc::new(sharing);
+        let weak = Arc::downgrade(&sharing);
+        subscriptions.on_task_record(Box::new(move |key| {
+            if let Some(sharing) = weak.upgrade() {
+                sharing.deliver(key);
+            }
+        }));
+        // A builder calls this once.
+        _ = self.sharing.set(sharing);
+        Ok(())
+    }
+
+    /// Whether processes share the tasks. Requests about tasks may then wait for the store.
+    pub(in crate::server) fn are_shared(&self) -> bool {
+        self.sharing.get().is_some()
+    }
+
+    /// Asks the other processes about a task that this process does not have.
+    ///
+    /// # Errors
+    ///
+    /// An error when there is no such task, or the store fails.
+    pub(super) fn elsewhere<T>(
+        &self,
+        modern: bool,
+        ask: impl FnOnce(&Sharing) -> Result<Option<T>, RpcError>,
+    ) -> Result<T, RpcError> {
+        let sharing = self.sharing.get().filter(|_| modern);
+        let found = sharing.map_or(Ok(None), |sharing| ask(sharing))?;
+        found.ok_or_else(no_such_task)
+    }
+
+    /// Returns the task of this process with this id, if it belongs to this principal and era.
     pub(super) fn find(
         &self,
         id: &str,
@@ -193,11 +255,7 @@ impl Tasks {
             .and_then(|number| table.tasks.get(number))
             .map(|entry| &entry.task)
             .filter(|task| task.principal.as_deref() == principal && task.is_modern() == modern);
-        task.cloned().ok_or_else(|| {
-            RpcError::invalid_params(
-                "taskId: there is no such task (any more), or it is somebody else's",
-            )
-        })
+        task.cloned().ok_or_else(no_such_task)
     }
 
     /// Returns a page of a principal's legacy tasks, and the cursor of the next page.
@@ -230,6 +288,7 @@ impl Tasks {
     pub(super) fn forget(&self, task: &Task) {
         let removed = self.store.table.lock().remove(task.number);
         drop(removed);
+        task.forget();
     }
 
     /// Removes the tasks whose deadline has passed. Tasks that are still working are ended.
@@ -237,6 +296,11 @@ impl Tasks {
         let expired = self.store.table.lock().take_expired(Instant::now());
         expired.into_iter().for_each(|task| task.expire());
     }
+}
+
+/// The error for a request about a task that its client can't find.
+pub(super) fn no_such_task() -> RpcError {
+    RpcError::invalid_params("taskId: there is no such task (any more), or it is somebody else's")
 }
 
 /// The type of [`follow`], which subscribes to tasks. The function removes ids from its second
@@ -248,12 +312,16 @@ fn follow(tasks: &Tasks, ids: &mut Vec<String>, principal: Option<&str>) -> Vec<
     ids.dedup();
     let mut followed: Vec<Arc<dyn Followed>> = Vec::new();
     ids.retain(|id| {
-        let Ok(task) = tasks.find(id, principal, true) else {
-            return false;
+        let task: Option<Arc<dyn Followed>> = match tasks.find(id, principal, true) {
+            Ok(task) => {
+                task.is_followed.store(true, Ordering::SeqCst);
+                Some(task)
+            }
+            Err(_) => (tasks.sharing.get()).and_then(|sharing| sharing.follow(id, principal)),
         };
-        task.is_followed.store(true, Ordering::SeqCst);
-        followed.push(task);
-        true
+        let is_found = task.is_some();
+        followed.extend(task);
+        is_found
     });
     followed
 }
@@ -265,6 +333,9 @@ impl Drop for Tasks {
         self.store.table.lock().closed = true;
         self.store.changed.notify_all();
         self.store.thread.join();
+        if let Some(sharing) = self.sharing.get() {
+            sharing.close();
+        }
     }
 }
 

@@ -30,6 +30,9 @@ pub(super) trait Expire {
 
     /// Ends the task at its deadline: cancels its work, and answers the requests that wait for it.
     fn expire(&self);
+
+    /// Removes what other processes know of the task, because the task was evicted.
+    fn forget(&self);
 }
 
 /// The table of tasks, and the thread that ends them at their deadline.
@@ -240,7 +243,7 @@ impl<T: Expire> TaskStore<T> {
         let mut table = self.table.lock();
         let held = table.take_bytes(number, bytes, max, &mut displaced);
         drop(table);
-        drop(displaced);
+        displaced.iter().for_each(|task| task.forget());
         held
     }
 

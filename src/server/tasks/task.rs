@@ -7,17 +7,18 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::super::call_task::CallTask;
 use super::super::context::Context;
 use super::super::input_requests::{Gained, run_again};
-use super::super::input_rules::{Asked, check_answer};
 use super::super::memory_budget::LARGE;
 use super::super::subscriptions::Subscriptions;
+use super::record::{TaskRecord, check_response};
+use super::share::Share;
 use super::state::{Outcome, Stage};
 use super::table::{Expire, TaskStore};
-use crate::error::{Error, ErrorCode, ErrorKind, Excerpt, Result, RpcError};
+use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
 use crate::protocol::{Answer, Asking, ExchangeHandle, Peer, Responder, ResponseSink};
 use crate::schema::date;
 use crate::schema::{
@@ -49,6 +50,8 @@ pub(in crate::server) struct Task {
     /// once a client has subscribed to the task.
     pub(super) subscriptions: Arc<Subscriptions>,
     pub(super) is_followed: AtomicBool,
+    /// The record of the task for other processes. `None` if tasks are not shared.
+    pub(super) share: Option<Share>,
     /// A reference to the task itself, for notifications that are sent later.
     pub(super) this: Weak<Self>,
     pub(super) state: Mutex<State>,
@@ -162,13 +165,23 @@ impl Task {
 
     /// Returns the state of the task in the form of the extension (modern era).
     pub(super) fn detailed(&self) -> DetailedTask {
-        let mut task = self.created();
+        let task = self.created();
         let state = self.state.lock();
+        self.in_stage(task, &state, &state.stage, state.changed)
+    }
+
+    fn in_stage(
+        &self,
+        mut task: DetailedTask,
+        state: &State,
+        stage: &Stage,
+        changed: SystemTime,
+    ) -> DetailedTask {
         task.result_type = Some(ResultType::Complete);
-        task.status = state.stage.status(true);
-        task.status_message = state.stage.message(true);
-        task.last_updated_at = iso_8601(state.changed);
-        match &state.stage {
+        task.status = stage.status(true);
+        task.status_message = stage.message(true);
+        task.last_updated_at = iso_8601(changed);
+        match stage {
             Stage::Working | Stage::Ended(Outcome::Cancelled) => {}
             Stage::InputRequired => {
                 let questions = state.outstanding.iter().map(|(key, outstanding)| {
@@ -184,30 +197,81 @@ impl Task {
         task
     }
 
+    /// Returns the record of the task for other processes, or the record with this outcome.
+    pub(super) fn record(&self, outcome: Option<&Outcome>) -> TaskRecord {
+        let created = self.created();
+        let state = self.state.lock();
+        let task = match outcome {
+            Some(outcome) => {
+                let ended = Stage::Ended(outcome.clone());
+                self.in_stage(created, &state, &ended, SystemTime::now())
+            }
+            None => self.in_stage(created, &state, &state.stage, state.changed),
+        };
+        drop(state);
+        let process = self.share.as_ref().map_or("", Share::process);
+        TaskRecord {
+            process: process.to_owned(),
+            principal: self.principal.as_deref().map(str::to_owned),
+            task,
+            answers: InputResponses::new(),
+        }
+    }
+
+    /// Returns the rest of the task's lifetime.
+    pub(super) fn remaining(&self) -> Duration {
+        self.until.saturating_duration_since(Instant::now())
+    }
+
+    /// Tells other processes and the task's subscribers of a change.
+    fn changed(&self) {
+        if let Some(share) = &self.share {
+            share.write(self);
+        }
+        self.tell();
+    }
+
+    /// Takes what other processes have written into the record of the task. Returns whether the
+    /// task goes on.
+    pub(super) fn check_share(&self) -> bool {
+        self.share.as_ref().is_some_and(|share| share.check(self))
+    }
+
     /// Ends the task, unless it has ended already. Returns whether this call has ended it. May be
     /// called from any thread. Other threads answer the requests that wait for the result.
     pub(super) fn end(&self, outcome: Outcome) -> bool {
-        let Some(waiters) = self.finish(&outcome) else {
+        let Some((waiters, outcome)) = self.finish(outcome, true) else {
             return false;
         };
+        self.answer_later(waiters, &outcome);
+        true
+    }
+
+    /// Ends the task as another process has decided.
+    pub(super) fn end_as(&self, outcome: Outcome) {
+        if let Some((waiters, outcome)) = self.finish(outcome, false) {
+            self.answer_later(waiters, &outcome);
+        }
+    }
+
+    fn answer_later(&self, waiters: Vec<Waiter>, outcome: &Outcome) {
         for Waiter { responder, .. } in waiters {
             let (core, outcome) = (Arc::clone(responder.core()), outcome.clone());
             let (sharer, task) = (responder.sharer(), Weak::clone(&self.this));
             let answer = move || hand_over(responder, &outcome, &task);
             core.run_later(sharer, None, Box::new(answer));
         }
-        true
     }
 
     /// Ends the task, unless it has ended already. Also answers the requests that wait for the
     /// result, so this method may block while a client does not read. The thread that has done the
     /// work calls this method. Returns whether this call has ended the task.
-    pub(super) fn conclude(&self, outcome: &Outcome) -> bool {
-        let Some(waiters) = self.finish(outcome) else {
+    pub(super) fn conclude(&self, outcome: Outcome) -> bool {
+        let Some((waiters, outcome)) = self.finish(outcome, true) else {
             return false;
         };
         for waiter in waiters {
-            hand_over(waiter.responder, outcome, &self.this);
+            hand_over(waiter.responder, &outcome, &self.this);
         }
         true
     }
@@ -227,9 +291,14 @@ impl Task {
         }
     }
 
-    fn finish(&self, outcome: &Outcome) -> Option<Vec<Waiter>> {
+    /// Ends the task. Returns the requests that wait for its result, and the outcome: another
+    /// process may have ended a task that is shared. Returns `None` if the task has ended already.
+    fn finish(&self, mut outcome: Outcome, is_shared: bool) -> Option<(Vec<Waiter>, Outcome)> {
         if self.state.lock().stage.is_terminal() {
             return None;
+        }
+        if let Some(share) = self.share.as_ref().filter(|_| is_shared) {
+            outcome = share.conclude(self, outcome)?;
         }
         // A client that sees the end may start another task at once. So the table learns of the end
         // before clients can see it: the task can be evicted then, in the order of the ends.
@@ -250,7 +319,7 @@ impl Task {
         }
         drop(asking);
         self.tell();
-        Some(waiters)
+        Some((waiters, outcome))
     }
 
     /// Answers a request with the result of the task. If the task has not ended yet, answers the
@@ -330,15 +399,7 @@ impl Task {
             let Some(Question { question, .. }) = state.outstanding.get(key) else {
                 continue;
             };
-            let kind = Asked::of(question)
-                .ok_or_else(|| RpcError::internal("nobody knows this question"))?;
-            check_answer(kind, response).map_err(|error| {
-                let what = error.to_string();
-                RpcError::invalid_params(format!(
-                    "inputResponses: '{}' is no answer to {kind}: {what}",
-                    Excerpt(key)
-                ))
-            })?;
+            check_response(key, question, response)?;
         }
         let outstanding = &state.outstanding;
         let accepted = responses
@@ -389,7 +450,7 @@ impl CallTask for Task {
     fn needs_input(&self) {
         let stepped = self.state.lock().step(Stage::InputRequired);
         if stepped {
-            self.tell();
+            self.changed();
         }
     }
 
@@ -399,7 +460,7 @@ impl CallTask for Task {
         let stepped = state.step(Stage::Working);
         drop(state);
         if stepped {
-            self.tell();
+            self.changed();
         }
     }
 
@@ -420,7 +481,7 @@ impl CallTask for Task {
             answers: Vec::new(),
         });
         drop(state);
-        self.tell();
+        self.changed();
     }
 
     fn sink(self: Arc<Self>, peer: Peer, max_held: usize) -> Arc<dyn ResponseSink> {
@@ -462,6 +523,12 @@ impl Expire for Task {
     fn expire(&self) {
         let error = RpcError::internal("the task was not over within its time to live");
         self.end(Outcome::Error(error));
+    }
+
+    fn forget(&self) {
+        if let Some(share) = &self.share {
+            share.forget();
+        }
     }
 }
 
@@ -523,7 +590,7 @@ impl ResponseSink for TaskResponseSink {
     fn respond(&self, text: Vec<u8>, _: Answer, _: Option<Instant>) -> Result<()> {
         let outcome = self.keep(&text);
         drop(text);
-        if self.task.conclude(&outcome) {
+        if self.task.conclude(outcome) {
             Ok(())
         } else {
             Err(Error::new(ErrorKind::Closed, "the task is over"))
@@ -545,7 +612,7 @@ impl fmt::Debug for TaskResponseSink {
 debug_fields!(Task, created);
 
 /// Formats a time in ISO 8601. Times before 1970 become the beginning of 1970.
-fn iso_8601(time: SystemTime) -> String {
+pub(super) fn iso_8601(time: SystemTime) -> String {
     let since = time.duration_since(SystemTime::UNIX_EPOCH);
     date::iso_8601(since.unwrap_or_default())
 }
