@@ -130,6 +130,7 @@ mod header {
                 "server/limits.rs",
                 "server/state_store.rs",
                 "server/event_bus.rs",
+                "server/record_store.rs",
                 "server/guard.rs",
                 "server/events.rs",
             ],

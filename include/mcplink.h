@@ -465,6 +465,11 @@ typedef struct mcplink_publication_t mcplink_publication_t;
 typedef struct mcplink_pump_t mcplink_pump_t;
 
 /**
+ * A record that mcplink_record_read_fn reads. See mcplink_record_set.
+ */
+typedef struct mcplink_record_t mcplink_record_t;
+
+/**
  * A running replay: receives the events of a stream from mcplink_event_replay_fn. See
  * mcplink_replay_send.
  */
@@ -5035,6 +5040,104 @@ mcplink_status_t mcplink_server_options_set_event_bus(mcplink_server_options_t *
  * @return MCPLINK_OK.
  */
 MCPLINK_API mcplink_status_t mcplink_server_deliver(mcplink_server_t *server, const char *event);
+
+/**
+ * Passes a stored record to the server. A later call replaces the record.
+ *
+ * @param record the parameter of mcplink_record_read_fn; valid until that function returns.
+ * @param version the version of the record.
+ * @param bytes,len the content as it was written, which is copied.
+ * @return MCPLINK_OK or MCPLINK_E_INVALID.
+ * @note Threads: the thread that runs the function.
+ */
+MCPLINK_API mcplink_status_t mcplink_record_set(mcplink_record_t *record, uint64_t version, const void *bytes, size_t len);
+
+/**
+ * Reads a record, and passes it to mcplink_record_set.
+ *
+ * The functions of a record store run on threads of requests and of tasks, which wait for them,
+ * and on several threads at once, also with a pump. They must not use the server. While the store
+ * can't be reached, they should fail within a fraction of a second.
+ *
+ * @param key the key of the record: at most 64 letters, digits, '-', '_' and '.'; valid until the
+ * callback returns.
+ * @param record receives the record by mcplink_record_set. Without this call, there is no such record,
+ * or its lifetime is over.
+ * @return MCPLINK_OK. Any other status means that the store can't tell.
+ */
+typedef mcplink_status_t (*mcplink_record_read_fn)(void *user, mcplink_str_t key, mcplink_record_t *record);
+
+/**
+ * Stores a version of a record, unless another process has written it: a database does this with
+ * "compare and set". For threads see mcplink_record_read_fn.
+ *
+ * @param key the key of the record; valid until the callback returns.
+ * @param version the version. The function must change nothing, unless the store has version - 1 of this
+ * record. A record that is not in the store has version 0. Of two concurrent calls with one
+ * version, only one may store its bytes.
+ * @param bytes,len the content, which the server has encrypted; valid until the callback returns.
+ * @param lifetime_ms how long the record has to be kept from now on, in milliseconds; 0 to end it at
+ * once.
+ * @param is_written receives true if the version was stored. It is false before.
+ * @return MCPLINK_OK. Any other status means that the record was not stored, or that the store
+ * can't tell.
+ */
+typedef mcplink_status_t (*mcplink_record_write_fn)(void *user,
+                                                    mcplink_str_t key,
+                                                    uint64_t version,
+                                                    const void *bytes,
+                                                    size_t len,
+                                                    uint64_t lifetime_ms,
+                                                    bool *is_written);
+
+/**
+ * Removes a record, if there is one. For threads see mcplink_record_read_fn.
+ *
+ * @param key the key of the record; valid until the callback returns.
+ * @return MCPLINK_OK. Any other status means that the record ends with its lifetime.
+ */
+typedef mcplink_status_t (*mcplink_record_remove_fn)(void *user, mcplink_str_t key);
+
+/**
+ * Sets the store by which the processes of a server share tasks (since 2026-07-28). Default:
+ * none, so a task is known to the process that created it only.
+ *
+ * A task still runs in the process that created it. The other processes answer requests about
+ * the task from the store: they show its state and its result, pass on answers to its input
+ * requests, and cancel it. When the process ends, its working tasks fail (see
+ * mcplink_server_options_set_lease_ms), and the results of the others stay until the end of
+ * their lifetime.
+ *
+ * All processes need the same keys (mcplink_server_options_add_state_key), which encrypt what
+ * is stored: without them the server is not created. Without an event bus
+ * (mcplink_server_options_set_event_bus), a process notices only after a third of the lease
+ * that another process has changed a task.
+ *
+ * While the store fails, calls that require a task are refused as busy, other calls run
+ * without a task, and each process still knows its own tasks.
+ *
+ * @param read,write,remove see mcplink_record_read_fn, mcplink_record_write_fn and
+ * mcplink_record_remove_fn. NULL is refused.
+ * @param user,destroy passed to the functions; destroy runs when the store is replaced, or when the
+ * options and all servers made with them are freed.
+ */
+MCPLINK_API
+mcplink_status_t mcplink_server_options_set_record_store(mcplink_server_options_t *options,
+                                                         mcplink_record_read_fn read,
+                                                         mcplink_record_write_fn write,
+                                                         mcplink_record_remove_fn remove,
+                                                         void *user,
+                                                         mcplink_destroy_fn destroy);
+
+/**
+ * Sets after which time a process that no longer writes to the record store counts as ended:
+ * its working tasks then fail. Each process with tasks renews its lease every third of this
+ * time. A process that is suspended or separated from the store for longer loses its working
+ * tasks.
+ *
+ * @param milliseconds the time in milliseconds, at least 1000. Default: 15000.
+ */
+MCPLINK_API mcplink_status_t mcplink_server_options_set_lease_ms(mcplink_server_options_t *options, uint32_t milliseconds);
 
 /**
  * Limits how many requests a caller may make in a period, so that no caller crowds out the

@@ -899,6 +899,20 @@ private:
     mcplink_replay_t *raw_;
 };
 
+/* Receives a record of the host's store; the callback borrows it until it returns. */
+class record {
+public:
+    explicit record(mcplink_record_t *raw) noexcept : raw_(raw) {}
+    result<void> set(std::uint64_t version, std::string_view bytes)
+    {
+        return detail::told(mcplink_record_set(raw_, version, bytes.data(), bytes.size()));
+    }
+    mcplink_record_t *get() const noexcept { return raw_; }
+
+private:
+    mcplink_record_t *raw_;
+};
+
 /* The status and header fields of a response that the host's own web server sends. */
 class http_head {
 public:
@@ -929,6 +943,7 @@ inline http_head seen(const mcplink_http_head_t *raw) noexcept { return http_hea
 inline guarded_request seen(mcplink_guarded_request_t *raw) noexcept { return guarded_request(raw); }
 inline output seen(mcplink_output_t *raw) noexcept { return output(raw); }
 inline replay seen(mcplink_replay_t *raw) noexcept { return replay(raw); }
+inline record seen(mcplink_record_t *raw) noexcept { return record(raw); }
 
 /* Gives arguments names, so that callables may take them by reference. */
 template <class F, class... Args> decltype(auto) named(F &callable, Args... args) { return callable(args...); }
@@ -1050,6 +1065,16 @@ template <class F> mcplink_status_t called(F &callable, mcplink_str_t client, mc
     const std::optional<bool> answer = callable(view(client), view(id), milliseconds(static_cast<milliseconds::rep>(lifetime)));
     if (!answer) return MCPLINK_E_USER;
     *is_first = *answer;
+    return MCPLINK_OK;
+}
+template <class F>
+mcplink_status_t called(F &callable, mcplink_str_t key, std::uint64_t version, const void *bytes, std::size_t size, std::uint64_t lifetime,
+                        bool *is_written)
+{
+    const std::string_view content(static_cast<const char *>(bytes), size);
+    const std::optional<bool> answer = callable(view(key), version, content, milliseconds(static_cast<milliseconds::rep>(lifetime)));
+    if (!answer) return MCPLINK_E_USER;
+    *is_written = *answer;
     return MCPLINK_OK;
 }
 
@@ -2805,6 +2830,21 @@ public:
     {
         return with<mcplink_event_publish_fn>("server_options::event_bus was refused: the callable is empty",
                                               mcplink_server_options_set_event_bus, std::move(callback));
+    }
+    /* Shares tasks through the host's store. read(std::string_view key, record &) passes the record
+       on if there is one, and returns whether it could read: a bool, nothing or a status.
+       write(std::string_view key, version, std::string_view bytes, milliseconds lifetime) returns
+       whether it has stored the version: a bool, or an optional bool that is empty when the store
+       can't tell. remove(std::string_view key) returns whether it could. */
+    template <class Read, class Write, class Remove> server_options &record_store(Read read, Write write, Remove remove)
+    {
+        return with<mcplink_record_read_fn, mcplink_record_write_fn, mcplink_record_remove_fn>(
+            "server_options::record_store was refused: a callable is empty", mcplink_server_options_set_record_store, std::move(read),
+            std::move(write), std::move(remove));
+    }
+    server_options &lease(milliseconds lease) noexcept
+    {
+        return note(mcplink_server_options_set_lease_ms(get(), detail::count(lease)), "server_options::lease was refused");
     }
     server_options &logging(bool logging = true) noexcept
     {

@@ -71,6 +71,7 @@ pub struct ServerBuilder {
     finishing: Vec<Finish>,
     event_bus: Option<Arc<dyn EventBus>>,
     record_store: Option<Arc<dyn RecordStore>>,
+    lease: Duration,
     /// Whether the host has set the state keys.
     has_state_keys: bool,
     fault: Option<Error>,
@@ -132,6 +133,7 @@ impl ServerBuilder {
             finishing: Vec::new(),
             event_bus: None,
             record_store: None,
+            lease: Duration::from_secs(15),
             has_state_keys: false,
             fault,
         }
@@ -308,7 +310,7 @@ impl ServerBuilder {
     /// A task still runs in the process that created it. The other processes answer requests about
     /// the task from the store: they show its state and its result, pass on answers to its input
     /// requests, and cancel it. When the process ends, its working tasks fail
-    /// ([`TaskOptions::lease`]), and the results of the others stay until the end of their lifetime.
+    /// ([`lease`](Self::lease)), and the results of the others stay until the end of their lifetime.
     ///
     /// All processes need the same [`state_keys`](Self::state_keys), which encrypt what is stored.
     /// Without an [`event_bus`](Self::event_bus), a process notices only after a third of the lease
@@ -323,6 +325,17 @@ impl ServerBuilder {
     /// See [`MemoryRecordStore`](super::MemoryRecordStore).
     pub fn record_store(mut self, store: impl RecordStore + 'static) -> Self {
         self.record_store = Some(Arc::new(store));
+        self
+    }
+
+    /// Sets after which time a process that no longer writes to the
+    /// [`record_store`](Self::record_store) counts as ended, at least a second. Defaults to 15
+    /// seconds. Its working tasks then fail.
+    ///
+    /// Each process with tasks renews its lease every third of this time. A process that is
+    /// suspended or separated from the store for longer loses its working tasks.
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.lease = lease.max(Duration::from_secs(1));
         self
     }
 
@@ -604,13 +617,9 @@ impl ServerBuilder {
             }
             if let Some(tasks) = &inner.tasks {
                 let (keys, log) = (inner.services.keys.clone(), inner.log.clone());
-                tasks.share(
-                    store,
-                    keys,
-                    &inner.subscriptions,
-                    inner.threads.clone(),
-                    log,
-                )?;
+                let records = tasks::Records::new(store, keys, log);
+                let (subscriptions, threads) = (&inner.subscriptions, inner.threads.clone());
+                tasks.share(records, self.lease, subscriptions, threads)?;
             }
         }
         for tool in self.tools {

@@ -23,7 +23,7 @@ import abi
 
 # Objects that one thread at a time may use or change: see "Threads" in the header.
 ONE_THREAD = ["call_options", "client_options", "server_options", "http_options", "oauth", "oauth_client", "resource_server", "tool", "form", "prompt", "resource",
-              "template", "writer", "config", "http_request", "output", "replay", "result", "error", "json"]
+              "template", "writer", "config", "http_request", "output", "replay", "record", "result", "error", "json"]
 
 
 def comments():

@@ -97,6 +97,9 @@ static void of_options(void)
     s = mcplink_server_options_new("x", "1");
     REPLACED(mcplink_server_options_set_event_bus(s, on_event_publish, user, count_end), mcplink_server_options_free(s));
     s = mcplink_server_options_new("x", "1");
+    REPLACED(mcplink_server_options_set_record_store(s, on_record_read, on_record_write, on_record_remove, user, count_end),
+             mcplink_server_options_free(s));
+    s = mcplink_server_options_new("x", "1");
     REPLACED(mcplink_server_options_set_validator(s, on_schema_compile, on_schema_check, on_schema_free, user, count_end), mcplink_server_options_free(s));
     s = mcplink_server_options_new("x", "1");
     REPLACED(mcplink_server_options_on_method(s, "com.example/x", on_handler, user, count_end), mcplink_server_options_free(s));

@@ -15,6 +15,16 @@ static inline mcplink_status_t on_state_claim(void *user, mcplink_str_t who, mcp
     (void)user, (void)who, (void)id, (void)lifetime_ms, *is_first = true;
     return MCPLINK_OK;
 }
+static inline mcplink_status_t on_record_read(void *user, mcplink_str_t key, mcplink_record_t *record)
+{
+    return (void)user, (void)key, (void)record, MCPLINK_OK;
+}
+static inline mcplink_status_t on_record_write(void *user, mcplink_str_t key, uint64_t version, const void *bytes, size_t len, uint64_t lifetime_ms,
+                                               bool *is_written)
+{
+    return (void)user, (void)key, (void)version, (void)bytes, (void)len, (void)lifetime_ms, (void)is_written, MCPLINK_OK;
+}
+static inline mcplink_status_t on_record_remove(void *user, mcplink_str_t key) { return (void)user, (void)key, MCPLINK_OK; }
 static inline mcplink_status_t on_schema_compile(void *user, mcplink_str_t schema, void **compiled, mcplink_output_t *reason)
 {
     return (void)user, (void)schema, (void)compiled, (void)reason, MCPLINK_OK;

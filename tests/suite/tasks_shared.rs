@@ -105,7 +105,7 @@ impl Common {
     fn process(&self, store: &TestStore) -> (Server, Gate) {
         let (builder, gate) = described();
         let mut builder = builder
-            .tasks(TaskOptions::default().lease(self.lease))
+            .lease(self.lease)
             .state_keys(&self.keys)
             .record_store(store.clone());
         if let Some(bus) = &self.bus {

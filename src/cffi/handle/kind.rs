@@ -59,6 +59,7 @@ kinds! {
     Prompt = "mcplink_prompt_t",
     Publication = "mcplink_publication_t",
     Pump = "mcplink_pump_t",
+    Record = "mcplink_record_t",
     Replay = "mcplink_replay_t",
     Request = "mcplink_request_t",
     Resource = "mcplink_resource_t",

@@ -15,6 +15,7 @@ mod options;
 mod params;
 mod prompt;
 mod publication;
+mod record_store;
 mod registry;
 mod resource;
 mod server_handle;

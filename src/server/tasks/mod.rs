@@ -43,6 +43,7 @@ use std::time::Duration;
 
 pub(super) use self::begin::begin;
 pub(super) use self::methods::METHODS;
+pub(super) use self::records::Records;
 pub(super) use self::sharing::Sharing;
 pub(super) use self::start::need_tasks;
 pub(super) use self::store::Tasks;
@@ -70,7 +71,6 @@ pub struct TaskOptions {
     lifetime: Duration,
     max_lifetime: Duration,
     poll_interval: Duration,
-    lease: Duration,
 }
 
 impl Default for TaskOptions {
@@ -80,7 +80,6 @@ impl Default for TaskOptions {
             lifetime: Duration::from_secs(3600),
             max_lifetime: Duration::from_secs(24 * 3600),
             poll_interval: Duration::from_millis(500),
-            lease: Duration::from_secs(15),
         }
     }
 }
@@ -120,17 +119,6 @@ impl TaskOptions {
     /// half a second.
     pub fn poll_interval(mut self, poll_interval: Duration) -> Self {
         self.poll_interval = poll_interval;
-        self
-    }
-
-    /// Sets after which time the working tasks of a process that has ended fail, at least a second.
-    /// Defaults to 15 seconds. Only for tasks that processes share
-    /// ([`ServerBuilder::record_store`](super::ServerBuilder::record_store)).
-    ///
-    /// Each process renews its lease in the store every third of this time. The lease must be longer
-    /// than a process may be suspended, or separated from the store: its tasks are then lost.
-    pub fn lease(mut self, lease: Duration) -> Self {
-        self.lease = lease.max(Duration::from_secs(1));
         self
     }
 }

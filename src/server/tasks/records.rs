@@ -16,7 +16,7 @@ pub(super) type Versioned<T> = (u64, T);
 
 /// The records of the processes of a server. A record is sealed together with its key and version.
 /// So the store can't read it, change it, or put it in the place of another record or version.
-pub(super) struct Records {
+pub(in crate::server) struct Records {
     store: Arc<dyn RecordStore>,
     keys: KeyRing,
     log: Option<LogHook>,
@@ -25,7 +25,11 @@ pub(super) struct Records {
 }
 
 impl Records {
-    pub(super) fn new(store: Arc<dyn RecordStore>, keys: KeyRing, log: Option<LogHook>) -> Self {
+    pub(in crate::server) fn new(
+        store: Arc<dyn RecordStore>,
+        keys: KeyRing,
+        log: Option<LogHook>,
+    ) -> Self {
         let has_failed = AtomicBool::new(false);
         Self {
             store,

@@ -52,11 +52,12 @@ impl Share {
         self.sharing.watch_own(&self.key, task)?;
         let mut written = self.written.lock();
         let record = task.record(None);
-        let created = self
-            .sharing
-            .records
-            .write_task(&self.key, 1, &record, task.remaining());
-        written.version = u64::from(created?);
+        let records = &self.sharing.records;
+        if !records.write_task(&self.key, 1, &record, task.remaining())? {
+            let text = "the store does not store the record of a new task";
+            return Err(Error::new(ErrorKind::State, text));
+        }
+        written.version = 1;
         Ok(())
     }
 

@@ -6,9 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::super::call_task::{CallTask, Start};
 use super::super::paging::{Cursor, Paged};
-use super::super::records::RecordStore;
 use super::super::session_state::ClientContext;
-use super::super::state::KeyRing;
 use super::super::subscriptions::{Followed, Subscriptions};
 use super::TaskOptions;
 use super::records::Records;
@@ -17,7 +15,6 @@ use super::start::{Decide, decide};
 use super::table::{Entry, Expire, Table, TaskStore};
 use super::task::{State, Task};
 use crate::error::{Result, RpcError};
-use crate::protocol::LogHook;
 use crate::schema::json::millis;
 use crate::schema::{ProtocolVersion, TaskMetadata, Tool};
 use crate::shares::Client;
@@ -199,14 +196,11 @@ impl Tasks {
     /// Shares the tasks with other processes of the server.
     pub(in crate::server) fn share(
         &self,
-        store: Arc<dyn RecordStore>,
-        keys: KeyRing,
+        records: Records,
+        lease: Duration,
         subscriptions: &Arc<Subscriptions>,
         threads: Threads,
-        log: Option<LogHook>,
     ) -> Result<()> {
-        let records = Records::new(store, keys, log);
-        let lease = self.options.lease;
         let sharing = Sharing::new(records, lease, Arc::clone(subscriptions), threads)?;
         let sharing = Arc::new(sharing);
         let weak = Arc::downgrade(&sharing);

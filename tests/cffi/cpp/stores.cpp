@@ -137,6 +137,75 @@ static void claims()
     CHECK(alive::count == 0 && throws);
 }
 
+/* A task is known to another process through the store. */
+static void shares_tasks()
+{
+    struct stored {
+        std::uint64_t version = 0;
+        std::string bytes;
+    };
+    std::mutex lock;
+    std::map<std::string, stored> records;
+    const std::string key(32, 'k');
+    {
+        const auto serve = [&] {
+            mcplink::server_options options("shop", "1.0");
+            options.tasks(8, 60s).lease(60s).state_key(key.data(), key.size());
+            options.record_store(
+                [&, held = alive()](std::string_view name, mcplink::record &record) {
+                    std::lock_guard<std::mutex> locked(lock);
+                    const auto found = records.find(std::string(name));
+                    if (found == records.end()) return true;
+                    return static_cast<bool>(record.set(found->second.version, found->second.bytes));
+                },
+                [&, held = alive()](std::string_view name, std::uint64_t version, std::string_view bytes, mcplink::milliseconds lifetime) {
+                    std::lock_guard<std::mutex> locked(lock);
+                    CHECK(lifetime <= 60s);
+                    stored &one = records[std::string(name)];
+                    if (one.version + 1 != version) return false;
+                    one = {version, std::string(bytes)};
+                    return true;
+                },
+                [&, held = alive()](std::string_view name) {
+                    std::lock_guard<std::mutex> locked(lock);
+                    records.erase(std::string(name));
+                    return true;
+                });
+            auto server = mcplink::server::make(options);
+            CHECK(worked(server));
+            CHECK(server->add_tool(mcplink::tool("work", "").task_support(MCPLINK_TASK_REQUIRED),
+                                   [](const mcplink::request &, mcplink::responder &) { return "done"; }));
+            return std::move(*server);
+        };
+        mcplink::server_options none("shop", "1.0");
+        const std::function<bool(std::string_view)> empty;
+        none.record_store([](std::string_view, mcplink::record &) { return true; },
+                          [](std::string_view, std::uint64_t, std::string_view, mcplink::milliseconds) { return true; }, empty);
+        CHECK(failed_with(none.refused(), MCPLINK_E_INVALID));
+        mcplink::server here = serve(), there = serve();
+        const auto ask = [](mcplink::server &server, const std::function<void(mcplink::client &)> &with) {
+            auto ends = mcplink::transport::pair();
+            CHECK(worked(ends));
+            auto session = server.attach(ends->first);
+            CHECK(worked(session));
+            mcplink::client_options of_client;
+            auto client = mcplink::client::open(of_client.tasks(true).revisions("2026-07-28").transport(ends->second));
+            CHECK(worked(client));
+            with(*client);
+        };
+        ask(here, [&](mcplink::client &client) {
+            auto begun = client.call_tool_as_task("work", "{}", 0ms);
+            CHECK(worked(begun) && !begun->task_id().empty());
+            const std::string task(begun->task_id());
+            ask(there, [&](mcplink::client &other) {
+                auto answer = other.task_wait(task.c_str(), "work");
+                CHECK(worked(answer) && answer->text() == "done");
+            });
+        });
+    }
+    CHECK(alive::count == 0);
+}
+
 /* Events go to the store, a client that resumes its stream gets them from there, and streams are forgotten. */
 static void stores_events()
 {
@@ -289,6 +358,7 @@ int main()
     validates();
     claims();
     shares();
+    shares_tasks();
     stores_events();
     signs();
     sends();
