@@ -24,6 +24,7 @@
 // remains, because other pages link to it.
 
 /// [`HandlerError`]: crate::server::HandlerError
+/// [scale]: crate::guide::scale
 #[cfg_attr(any(not(doctest), feature = "schemars"), doc = include_str!("../docs/tools.md"))]
 pub mod tools {}
 

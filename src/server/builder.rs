@@ -309,8 +309,8 @@ impl ServerBuilder {
     ///
     /// A task still runs in the process that created it. The other processes answer requests about
     /// the task from the store: they show its state and its result, pass on answers to its input
-    /// requests, and cancel it. When the process ends, its working tasks fail
-    /// ([`lease`](Self::lease)), and the results of the others stay until the end of their lifetime.
+    /// requests, and cancel it. When the process ends, its working tasks fail (see
+    /// [`lease`](Self::lease)). The results of the others stay until the end of their lifetime.
     ///
     /// All processes need the same [`state_keys`](Self::state_keys), which encrypt what is stored.
     /// Without an [`event_bus`](Self::event_bus), a process notices only after a third of the lease

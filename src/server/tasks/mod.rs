@@ -25,12 +25,14 @@
 //! for each session.
 
 mod begin;
+mod followed;
 mod methods;
 mod notifications;
 mod record;
 mod records;
 mod remote;
 mod share;
+mod shared_task;
 mod sharing;
 mod start;
 mod state;

@@ -8,10 +8,10 @@
 
 use std::sync::atomic::Ordering;
 
-use super::super::subscriptions::{Followed, notification};
+use super::super::subscriptions::Followed;
+use super::record::status_notification;
 use super::task::Task;
 use crate::jsonrpc::RequestId;
-use crate::schema::{DetailedTask, ResultMetaObject, method};
 
 impl Task {
     /// Notifies the subscribers of a change of the task. A new subscription sets `is_followed`
@@ -34,14 +34,4 @@ impl Followed for Task {
     fn text(&self, subscription: Option<&RequestId>) -> Vec<u8> {
         status_notification(self.detailed(), subscription)
     }
-}
-
-/// Returns the text of the notification with this state of a task.
-pub(super) fn status_notification(
-    mut state: DetailedTask,
-    subscription: Option<&RequestId>,
-) -> Vec<u8> {
-    state.result_type = None;
-    state.meta = subscription.map(|id| ResultMetaObject::default().subscription_id(id.clone()));
-    notification(method::NOTIFICATIONS_TASKS, &state)
 }

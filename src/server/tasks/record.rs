@@ -1,14 +1,18 @@
-//! The record of a task, from which other processes answer requests about the task.
+//! The record of a task, from which other processes answer requests about the task, and the state
+//! of a task in a notification.
 
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
 use super::super::input_rules::{Asked, check_answer};
-use super::state::{Outcome, Stage};
-use super::task::iso_8601;
+use super::super::subscriptions::notification;
+use super::state::{Outcome, Stage, iso_8601};
 use crate::error::{Excerpt, RpcError};
-use crate::schema::{DetailedTask, InputRequest, InputResponse, InputResponses, TaskStatus};
+use crate::jsonrpc::RequestId;
+use crate::schema::{
+    DetailedTask, InputRequest, InputResponse, InputResponses, ResultMetaObject, TaskStatus, method,
+};
 
 /// The record of a task.
 #[derive(Clone, Serialize, Deserialize)]
@@ -102,4 +106,14 @@ pub(super) fn check_response(
             Excerpt(key)
         ))
     })
+}
+
+/// Returns the text of the notification with this state of a task.
+pub(super) fn status_notification(
+    mut state: DetailedTask,
+    subscription: Option<&RequestId>,
+) -> Vec<u8> {
+    state.result_type = None;
+    state.meta = subscription.map(|id| ResultMetaObject::default().subscription_id(id.clone()));
+    notification(method::NOTIFICATIONS_TASKS, &state)
 }

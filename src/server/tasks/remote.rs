@@ -1,78 +1,13 @@
-//! Tasks of other processes, as this process knows them from their records.
+//! Requests about tasks of other processes, which are answered from their records.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use super::super::subscriptions::Followed;
-use super::notifications::status_notification;
 use super::record::TaskRecord;
 use super::records::Versioned;
 use super::sharing::{Sharing, key_of};
 use crate::error::RpcError;
-use crate::jsonrpc::RequestId;
 use crate::schema::{DetailedTask, InputResponses};
-use crate::sync::Mutex;
-
-/// A task of another process that clients of this process follow.
-pub(super) struct FollowedTask {
-    id: String,
-    state: Mutex<FollowedState>,
-}
-
-struct FollowedState {
-    /// The version of the record. Zero before the record was read.
-    version: u64,
-    task: Option<DetailedTask>,
-    /// When the last client began to follow the task.
-    since: Instant,
-}
-
-impl FollowedTask {
-    pub(super) fn new(id: &str) -> Self {
-        Self {
-            id: id.to_owned(),
-            state: Mutex::new(FollowedState {
-                version: 0,
-                task: None,
-                since: Instant::now(),
-            }),
-        }
-    }
-
-    /// Records that another client follows the task.
-    pub(super) fn follow(&self) {
-        self.state.lock().since = Instant::now();
-    }
-
-    /// Whether a client began to follow the task within this time.
-    pub(super) fn is_recent(&self, time: Duration) -> bool {
-        self.state.lock().since.elapsed() < time
-    }
-
-    /// Takes a record of the task. Returns whether it is newer than what was known.
-    pub(super) fn take(&self, (version, record): Versioned<TaskRecord>) -> bool {
-        let mut state = self.state.lock();
-        if version <= state.version {
-            return false;
-        }
-        state.version = version;
-        state.task = Some(record.shown());
-        true
-    }
-}
-
-impl Followed for FollowedTask {
-    fn id(&self) -> &str {
-        &self.id
-    }
-
-    fn text(&self, subscription: Option<&RequestId>) -> Vec<u8> {
-        let state = self.state.lock();
-        let task = state.task.clone();
-        drop(state);
-        status_notification(task.expect("it is followed with its state"), subscription)
-    }
-}
 
 impl Sharing {
     /// Changes the record of a task, if there is one and it belongs to this principal.

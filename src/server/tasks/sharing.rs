@@ -6,8 +6,8 @@
 //!
 //! ```text
 //!  process of the task                 store                         another process
-//!  change ──▶ Share::write ──────────▶ record ──▶ TaskRecord ──────▶ tasks/get
-//!  Share::check ◀───── event, tick ─── record ◀── answers, cancel ── tasks/update, tasks/cancel
+//!  change ──▶ write_record ──────────▶ record ──▶ TaskRecord ──────▶ tasks/get
+//!  Task::check ◀────── event, tick ─── record ◀── answers, cancel ── tasks/update, tasks/cancel
 //! ```
 //!
 //! **Versions:** each write is a "compare and set", so no change of another process is overwritten.
@@ -31,11 +31,9 @@ use serde_json::json;
 
 use super::super::event_bus::Change;
 use super::super::subscriptions::{Followed, Subscriptions};
+use super::followed::FollowedTask;
 use super::record::TaskRecord;
 use super::records::{Records, Versioned};
-use super::remote::FollowedTask;
-use super::share::Share;
-use super::task::Task;
 use crate::error::{Error, ErrorKind, Result, RpcError};
 use crate::skills::Digest;
 use crate::sync::{Condvar, Mutex};
@@ -43,7 +41,14 @@ use crate::transport::sys::random;
 use crate::transport::{Stack, Started, Threads};
 
 /// How often a change is tried again when other processes change the same record.
-const ATTEMPTS: u32 = 16;
+pub(super) const ATTEMPTS: u32 = 16;
+
+/// A task of this process, whose record other processes may change.
+pub(super) trait WatchedRecord: Send + Sync {
+    /// Reads the record, and takes what other processes have written. Returns whether the task goes
+    /// on.
+    fn check(&self) -> bool;
+}
 
 /// The connection of a server to the tasks of its other processes.
 pub(in crate::server) struct Sharing {
@@ -79,7 +84,7 @@ struct Watched {
 
 #[derive(Clone)]
 enum WatchedTask {
-    Own(Weak<Task>),
+    Own(Weak<dyn WatchedRecord>),
     Followed(Arc<FollowedTask>),
 }
 
@@ -103,11 +108,6 @@ impl Sharing {
             threads,
             subscriptions,
         })
-    }
-
-    /// Prepares to share a new task of this process.
-    pub(super) fn share(self: &Arc<Self>, id: &str) -> Share {
-        Share::new(Arc::clone(self), key_of(id))
     }
 
     /// Changes the record of a task, unless `edit` returns false. Returns the record, or `None` if
@@ -159,7 +159,11 @@ impl Sharing {
     }
 
     /// Watches a new task of this process. From now on the process has a lease.
-    pub(super) fn watch_own(self: &Arc<Self>, key: &str, task: &Arc<Task>) -> Result<()> {
+    pub(super) fn watch_own(
+        self: &Arc<Self>,
+        key: &str,
+        task: Weak<dyn WatchedRecord>,
+    ) -> Result<()> {
         let is_due = {
             let renewed = self.renewed.lock();
             renewed.at.is_none_or(|at| at.elapsed() > self.period())
@@ -167,8 +171,7 @@ impl Sharing {
         if is_due {
             self.renew()?;
         }
-        let task = WatchedTask::Own(Arc::downgrade(task));
-        self.watch(key, |_| task)
+        self.watch(key, |_| WatchedTask::Own(task))
     }
 
     /// Watches a task of another process, which clients follow.
@@ -283,7 +286,7 @@ impl Sharing {
         let watched = self.watched.lock().tasks.get(key).cloned();
         let goes_on = match watched {
             None => return,
-            Some(WatchedTask::Own(task)) => task.upgrade().is_some_and(|task| task.check_share()),
+            Some(WatchedTask::Own(task)) => task.upgrade().is_some_and(|task| task.check()),
             Some(WatchedTask::Followed(task)) => self.refresh(key, &task),
         };
         if !goes_on {

@@ -7,12 +7,14 @@
 //!  completed │ failed │ cancelled      (final states)
 //! ```
 
+use std::time::SystemTime;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::error::RpcError;
-use crate::schema::TaskStatus;
 use crate::schema::json::from_bytes;
+use crate::schema::{TaskStatus, date};
 
 /// The state of a task.
 #[derive(Clone, Debug)]
@@ -64,6 +66,12 @@ impl Outcome {
             _ => Self::Error(RpcError::internal("internal error")),
         }
     }
+}
+
+/// Formats a time in ISO 8601. Times before 1970 become the beginning of 1970.
+pub(super) fn iso_8601(time: SystemTime) -> String {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH);
+    date::iso_8601(since.unwrap_or_default())
 }
 
 impl Stage {

@@ -10,6 +10,7 @@ use super::super::session_state::ClientContext;
 use super::super::subscriptions::{Followed, Subscriptions};
 use super::TaskOptions;
 use super::records::Records;
+use super::share::Share;
 use super::sharing::{Sharing, busy};
 use super::start::{Decide, decide};
 use super::table::{Entry, Expire, Table, TaskStore};
@@ -106,7 +107,7 @@ impl Tasks {
         });
         let until = after(lifetime);
         let sharing = self.sharing.get().filter(|_| new.revision.is_modern());
-        let share = sharing.map(|sharing| sharing.share(&new.id));
+        let share = sharing.map(|sharing| Share::new(sharing, &new.id));
         let created = SystemTime::now();
         self.expire();
         let mut displaced = Vec::new();
@@ -156,8 +157,7 @@ impl Tasks {
             let text = "busy: no thread can be started to end the task at its time";
             return Err(RpcError::internal(text));
         }
-        let shared = task.share.as_ref().map(|share| share.create(&task));
-        if let Some(Err(_)) = shared {
+        if task.create_record().is_err() {
             self.forget(&task);
             return Err(busy());
         }

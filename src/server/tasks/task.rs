@@ -16,11 +16,10 @@ use super::super::memory_budget::LARGE;
 use super::super::subscriptions::Subscriptions;
 use super::record::{TaskRecord, check_response};
 use super::share::Share;
-use super::state::{Outcome, Stage};
+use super::state::{Outcome, Stage, iso_8601};
 use super::table::{Expire, TaskStore};
 use crate::error::{Error, ErrorCode, ErrorKind, Result, RpcError};
 use crate::protocol::{Answer, Asking, ExchangeHandle, Peer, Responder, ResponseSink};
-use crate::schema::date;
 use crate::schema::{
     DetailedTask, FitTo, InputRequest, InputRequests, InputResponses, ProtocolVersion, ResultType,
     Task as LegacyTask,
@@ -226,15 +225,9 @@ impl Task {
     /// Tells other processes and the task's subscribers of a change.
     fn changed(&self) {
         if let Some(share) = &self.share {
-            share.write(self);
+            self.write_record(share);
         }
         self.tell();
-    }
-
-    /// Takes what other processes have written into the record of the task. Returns whether the
-    /// task goes on.
-    pub(super) fn check_share(&self) -> bool {
-        self.share.as_ref().is_some_and(|share| share.check(self))
     }
 
     /// Ends the task, unless it has ended already. Returns whether this call has ended it. May be
@@ -298,7 +291,7 @@ impl Task {
             return None;
         }
         if let Some(share) = self.share.as_ref().filter(|_| is_shared) {
-            outcome = share.conclude(self, outcome)?;
+            outcome = self.conclude_record(share, outcome)?;
         }
         // A client that sees the end may start another task at once. So the table learns of the end
         // before clients can see it: the task can be evicted then, in the order of the ends.
@@ -610,9 +603,3 @@ impl fmt::Debug for TaskResponseSink {
 }
 
 debug_fields!(Task, created);
-
-/// Formats a time in ISO 8601. Times before 1970 become the beginning of 1970.
-pub(super) fn iso_8601(time: SystemTime) -> String {
-    let since = time.duration_since(SystemTime::UNIX_EPOCH);
-    date::iso_8601(since.unwrap_or_default())
-}
