@@ -66,6 +66,11 @@ impl Client {
         }
     }
 
+    /// Returns whether this is a session or connection, which belongs to one process.
+    pub(crate) fn is_local(&self) -> bool {
+        !matches!(self, Self::Principal(_) | Self::Address(_))
+    }
+
     /// Returns the address of a session, or the client itself.
     fn group(&self) -> Self {
         match self {

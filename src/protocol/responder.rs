@@ -112,6 +112,11 @@ impl Responder {
         self.request.origin.principal.as_ref()
     }
 
+    /// Logs a record about the connection for the host.
+    pub(crate) fn log(&self, level: LogLevel, text: impl FnOnce() -> String) {
+        self.core.log(level, text);
+    }
+
     /// Returns the client that sent the request, if clients share the connection and the client has
     /// no principal.
     pub(crate) fn client(&self) -> Option<&Client> {

@@ -100,7 +100,7 @@ pub use self::paging::List;
 pub use self::primitive::Primitive;
 pub use self::prompts::{PromptCall, PromptOutput};
 pub use self::publish::{Publication, Publish};
-pub use self::rate::RateLimit;
+pub use self::rate::{MemoryRateStore, RateLimit, RateStore};
 pub use self::records::{MemoryRecordStore, Record, RecordStore};
 pub use self::resources::{Cached, ResourceCall, ResourceOutput, ResourceRead};
 pub use self::session_state::ClientContext;

@@ -208,6 +208,7 @@ mod server_progress;
 #[cfg(all(feature = "http-client", feature = "http-server", feature = "jwt"))]
 mod server_promises;
 mod server_prompts;
+mod server_rates;
 mod server_resources;
 mod server_results;
 mod server_skills;
