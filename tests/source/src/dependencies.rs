@@ -67,10 +67,11 @@ fn values<'a>(rules: &'a str, section: &str, key: &str) -> Vec<&'a str> {
 }
 
 /// The packages of the workspace.
-const OWN: [&str; 7] = [
+const OWN: [&str; 8] = [
     "api-check",
     "mcplink",
     "mcplink-cli",
+    "mcplink-redis",
     "mcplink-skills",
     "mcplink-testing",
     "source-checks",

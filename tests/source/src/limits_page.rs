@@ -6,13 +6,13 @@ use std::fs;
 use crate::layout::{root, rust_files};
 use crate::read;
 
-/// The fields and setters of the library and of `mcplink-skills` whose names begin with `max_`, as `Type::name`, with
+/// The fields and setters of the library and of the crates in `adapters` whose names begin with `max_`, as `Type::name`, with
 /// their default values where these are numbers.
 fn settings() -> BTreeMap<String, Option<u64>> {
     let mut names = BTreeMap::new();
     let (mut defaults, mut constants) = (BTreeMap::new(), BTreeMap::new());
     let source = root();
-    let adapters = rust_files(&crate::root().join("adapters/skills/src"));
+    let adapters = rust_files(&crate::root().join("adapters"));
     for file in rust_files(&source).into_iter().chain(adapters) {
         // The C interface repeats the settings; `max_tokens` is a member of a message.
         if file.starts_with(source.join("cffi")) || file.ends_with("schema/sampling.rs") {
