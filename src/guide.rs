@@ -85,5 +85,6 @@ pub mod limits {}
 #[doc = include_str!("../docs/performance.md")]
 pub mod performance {}
 
+/// [redis]: https://docs.rs/mcplink-redis
 #[doc = include_str!("../docs/scale.md")]
 pub mod scale {}
