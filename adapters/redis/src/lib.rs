@@ -6,6 +6,7 @@
 //! - [`RedisEventBus`], an [`EventBus`](mcplink::server::EventBus): changes of resources and lists.
 //! - [`RedisStateStore`], a [`StateStore`](mcplink::server::StateStore): the sealed states that
 //!   were used.
+//! - [`RedisRecordStore`], a [`RecordStore`](mcplink::server::RecordStore): tasks.
 //! - [`RedisRateStore`], a [`RateStore`](mcplink::server::RateStore): the token buckets of rate
 //!   limits.
 //! - [`RedisEventStore`], an [`EventStore`](mcplink::server::http::EventStore): the events of
@@ -38,6 +39,7 @@ mod pool;
 mod random;
 mod rate_store;
 mod receiver;
+mod record_store;
 mod redis;
 mod state_store;
 
@@ -47,6 +49,7 @@ use std::time::Duration;
 pub use self::event_bus::RedisEventBus;
 pub use self::event_store::RedisEventStore;
 pub use self::rate_store::RedisRateStore;
+pub use self::record_store::RedisRecordStore;
 pub use self::redis::Redis;
 pub use self::state_store::RedisStateStore;
 

@@ -10,6 +10,7 @@ mod event_log;
 mod pool;
 mod processes;
 mod rates;
+mod records;
 mod secrets;
 mod sentinels;
 mod server;
