@@ -44,6 +44,8 @@ mod in_progress;
 mod inner;
 mod input_requests;
 mod input_rules;
+#[cfg(unix)]
+mod local_event_bus;
 mod memory_budget;
 mod mrtr;
 mod output;
@@ -95,6 +97,8 @@ pub use self::guard::{Guard, GuardedRequest, GuardedResult};
 #[cfg(feature = "cffi")]
 pub(crate) use self::inner::origin_of;
 use self::inner::{Inner, ServerConnection};
+#[cfg(unix)]
+pub use self::local_event_bus::LocalEventBus;
 pub use self::output::{Json, ToolOutput};
 pub use self::paging::List;
 pub use self::primitive::Primitive;

@@ -173,6 +173,8 @@ mod keep_alive;
 mod list_changes;
 #[cfg(feature = "http-server")]
 mod listening;
+#[cfg(unix)]
+mod local_event_bus;
 mod log_records;
 mod own_transport;
 mod panics;
