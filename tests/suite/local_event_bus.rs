@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use mcplink::ErrorKind;
 use mcplink::schema::ProtocolVersion;
-use mcplink::server::{EventBus, LocalEventBus, Server};
+use mcplink::server::{EventBus, List, LocalEventBus, Server};
 use serde_json::json;
 
 use crate::common::{LONG, helper, wait_until};
@@ -67,6 +67,7 @@ fn servers_in_a_folder_tell_each_other_of_changes() {
     let folder = Folder::new("servers");
     let build = || {
         let server = Server::builder("s", "1").event_bus(folder.bus());
+        let server = server.declare_capability(List::Resources);
         server.resource_updates(true).build().unwrap()
     };
     let (here, there) = (build(), build());
