@@ -10,13 +10,14 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
 /// Lowest first: a layer may use those before it.
-const LAYERS: [&str; 11] = [
+const LAYERS: [&str; 12] = [
     "error",
     "jsonrpc",
     "schema",
     "skills",
     "validation",
     "transport",
+    "private_files",
     "auth",
     "protocol",
     "client",
