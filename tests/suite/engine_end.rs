@@ -47,7 +47,8 @@ fn the_end_of_the_peer_wakes_a_thousand_waiting_calls() {
         let (kind, sent) = ended.recv_timeout(LONG).unwrap();
         assert!(kind == ErrorKind::Closed && sent);
     }
-    witness.expect_at_once();
+    // A thousand threads that wake have work to do, which takes its time on a busy machine.
+    witness.expect_within(Duration::from_secs(1));
     gate.open();
 }
 
