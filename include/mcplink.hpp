@@ -1056,10 +1056,6 @@ template <class F> mcplink_status_t called(F &callable, const void *data, std::s
 {
     return give(signature, callable(std::string_view(static_cast<const char *>(data), size)));
 }
-template <class F> mcplink_status_t called(F &callable, mcplink_str_t event)
-{
-    return callable(view(event)) ? MCPLINK_OK : MCPLINK_E_USER;
-}
 template <class F> mcplink_status_t called(F &callable, mcplink_str_t client, mcplink_str_t id, std::uint64_t lifetime, bool *is_first)
 {
     const std::optional<bool> answer = callable(view(client), view(id), milliseconds(static_cast<milliseconds::rep>(lifetime)));

@@ -94,15 +94,16 @@ run_program() {
   local status=0
   # A program of an earlier build must not stand in for one that does not compile.
   rm -f "$out/$1"
+  # Whoever calls this function tests its status, so no command that fails ends it by itself.
   case $1 in
     cpp/*) build_cpp "${1#cpp/}" ;;
     *) build_program "$1" ;;
-  esac
+  esac || { printf 'FAIL %s: it does not compile\n' "$1" && return 1; }
   printf -- '-- %s\n' "$1"
   run_built "$1" || status=$?
   [ "$status" -ne 0 ] || return 0
   printf 'FAIL %s: exit status %s\n' "$1" "$status"
   python3 tests/second_chance.py "tests/cffi/run $1" || return "$status"
-  run_built "$1"
+  run_built "$1" || return
   printf 'FLAKY %s\n' "$1"
 }

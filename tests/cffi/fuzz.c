@@ -226,6 +226,28 @@ static mcplink_status_t on_state_claim(void *user, mcplink_str_t client, mcplink
     return MCPLINK_OK;
 }
 
+static mcplink_status_t on_event_publish(void *user, mcplink_str_t event)
+{
+    (void)user, use_text(event);
+    return elsewhere++ % 3 ? MCPLINK_OK : MCPLINK_E_USER;
+}
+
+static mcplink_status_t on_record_read(void *user, mcplink_str_t key, mcplink_record_t *record)
+{
+    (void)user, use_text(key);
+    return elsewhere++ % 3 ? mcplink_record_set(record, elsewhere % 5, "\xff", 1) : MCPLINK_E_USER;
+}
+
+static mcplink_status_t on_record_write(void *user, mcplink_str_t key, uint64_t version, const void *bytes, size_t len, uint64_t lifetime_ms,
+                                        bool *is_written)
+{
+    (void)user, (void)lifetime_ms, use_text(key), *is_written = elsewhere++ % 2;
+    CHECK(version > 0 && (len == 0 || bytes != NULL));
+    return elsewhere % 3 ? MCPLINK_OK : MCPLINK_E_USER;
+}
+
+static mcplink_status_t on_record_remove(void *user, mcplink_str_t key) { return (void)user, use_text(key), MCPLINK_OK; }
+
 static mcplink_status_t on_event_append(void *user, mcplink_str_t session, uint64_t stream, uint64_t number, const void *event, size_t len)
 {
     (void)user, (void)stream, (void)event, use_text(session);

@@ -140,7 +140,7 @@ WORKS = """
     mcplink_server_options_on_method mcplink_server_options_on_session mcplink_server_options_on_thread mcplink_server_options_set_cache
     mcplink_server_options_set_claim_stdio mcplink_server_options_set_drain_ms mcplink_server_options_set_event_bus mcplink_server_options_set_keep_alive
     mcplink_server_options_on_log mcplink_server_options_set_logging mcplink_server_options_set_page_size mcplink_server_options_set_pump
-    mcplink_record_set mcplink_server_options_set_lease_ms mcplink_server_options_set_record_store
+    mcplink_server_options_set_lease_ms mcplink_server_options_set_record_store
     mcplink_server_options_add_skills mcplink_server_options_set_replica mcplink_server_options_set_resource_updates mcplink_server_options_set_revisions mcplink_server_options_set_slow_handler_ms
     mcplink_server_options_set_state_lifetime_ms mcplink_server_options_set_tasks mcplink_server_options_set_thread_prefix
     mcplink_server_options_set_thread_stack_size
@@ -173,7 +173,7 @@ def setters(functions):
     for function in functions:
         if function.returns != "mcplink_status_t" or function.name == "mcplink_exchange_disconnected":
             continue
-        if kind_of(function) in KINDS or VERBS.search(function.name + "_") and not function.name.startswith("mcplink_output_"):
+        if kind_of(function) in KINDS or VERBS.search(function.name + "_") and not function.name.startswith(("mcplink_output_", "mcplink_record_")):
             found.append(function)
     return found
 
